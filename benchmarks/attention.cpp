@@ -32,7 +32,8 @@ void measure(const std::string& name, const char* direction, double seconds, con
     best = std::min(best, wall_milliseconds() - begin);
     best_cpu = std::min(best_cpu, cpu_milliseconds() - cpu);
   }
-  std::printf("{\"case\": \"%s\", \"direction\": \"%s\", \"ms_best\": %.4g, \"cpu_ms_best\": %.4g}\n", name.c_str(), direction, best, best_cpu);
+  std::printf("{\"case\": \"%s\", \"direction\": \"%s\", \"ms_best\": %.4g, \"cpu_ms_best\": %.4g}\n", name.c_str(),
+              direction, best, best_cpu);
   std::fflush(stdout);
 }
 
@@ -51,8 +52,10 @@ void run(const Case& c, Dtype dtype, double seconds) {
     const Tensor columns = narrow(packed, 2, first * c.width, count * c.width);
     return transpose(reshape(columns, {c.batch, c.length, count, c.width}), 1, 2);
   };
-  Tensor query = part(0, c.heads), key = part(c.heads, c.key_value_heads), value = part(c.heads + c.key_value_heads, c.key_value_heads);
-  const Tensor grad = transpose(reshape(randn({c.batch, c.length, c.heads * c.width}).to(dtype), {c.batch, c.length, c.heads, c.width}), 1, 2);
+  Tensor query = part(0, c.heads), key = part(c.heads, c.key_value_heads),
+         value = part(c.heads + c.key_value_heads, c.key_value_heads);
+  const Tensor grad = transpose(
+      reshape(randn({c.batch, c.length, c.heads * c.width}).to(dtype), {c.batch, c.length, c.heads, c.width}), 1, 2);
   const auto attend = [&] {
     return nn::scaled_dot_product_attention(query, key, value, {}, 0.0, c.is_causal, {}, c.heads != c.key_value_heads);
   };
@@ -61,15 +64,17 @@ void run(const Case& c, Dtype dtype, double seconds) {
   key.requires_grad_();
   value.requires_grad_();
   const Tensor result = attend();
-  measure(c.name, "backward", seconds, [&] { autograd::grad({result}, {query, key, value}, {grad}, {.retain_graph = true}); });
+  measure(c.name, "backward", seconds, [&] {
+    autograd::grad({result}, {query, key, value}, {grad}, {.retain_graph = true});
+  });
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   static constexpr Case cases[] = {
-      {"gpt6l", 8, 6, 6, 256, 64, true},      {"llama", 1, 16, 16, 512, 64, true}, {"long", 1, 6, 6, 2048, 64, true},
-      {"grouped", 1, 16, 4, 512, 128, true},  {"all", 4, 8, 8, 256, 64, false},    {"odd", 3, 5, 5, 197, 40, false},
+      {"gpt6l", 8, 6, 6, 256, 64, true},     {"llama", 1, 16, 16, 512, 64, true}, {"long", 1, 6, 6, 2048, 64, true},
+      {"grouped", 1, 16, 4, 512, 128, true}, {"all", 4, 8, 8, 256, 64, false},    {"odd", 3, 5, 5, 197, 40, false},
   };
   std::string only;
   Dtype dtype = Dtype::f32;

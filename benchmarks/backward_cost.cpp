@@ -16,7 +16,9 @@ namespace fulgurite {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-double microseconds_since(Clock::time_point start) { return std::chrono::duration<double, std::micro>(Clock::now() - start).count(); }
+double microseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+}
 
 void report(const std::string& bench_case, const char* metric, double value) {
   std::printf("{\"case\": \"%s\", \"metric\": \"%s\", \"value\": %.4g}\n", bench_case.c_str(), metric, value);

@@ -52,7 +52,8 @@ Compile compile_once(const std::function<Trace()>& record, bool differentiate, b
   return out;
 }
 
-double measure(const std::string& bench_case, int repetitions, bool differentiate, const std::function<Trace()>& record) {
+double measure(const std::string& bench_case, int repetitions, bool differentiate,
+               const std::function<Trace()>& record) {
   Compile best = compile_once(record, differentiate);
   for (int i = 1; i < repetitions; ++i) {
     const Compile next = compile_once(record, differentiate);

@@ -23,9 +23,12 @@ namespace fulgurite {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-double microseconds_since(Clock::time_point start) { return std::chrono::duration<double, std::micro>(Clock::now() - start).count(); }
+double microseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+}
 
-double min_backward(const std::function<Tensor()>& forward, const std::vector<Tensor>& leaves, int rounds, bool forgets) {
+double min_backward(const std::function<Tensor()>& forward, const std::vector<Tensor>& leaves, int rounds,
+                    bool forgets) {
   double least = 1e30;
   for (int round = 0; round < rounds; ++round) {
     if (forgets) compiled_autograd::reset();
@@ -58,15 +61,17 @@ double min_lookup(const std::function<Tensor()>& forward, const std::vector<Tens
   return least;
 }
 
-void measure(const char* name, int nodes, const std::function<Tensor()>& forward, const std::vector<Tensor>& leaves, int rounds) {
+void measure(const char* name, int nodes, const std::function<Tensor()>& forward, const std::vector<Tensor>& leaves,
+             int rounds) {
   const double eager = min_backward(forward, leaves, rounds, false);
   const auto scope = compiled_autograd::enable();
   const double capture = min_backward(forward, leaves, 10, true);
   const double compiled = min_backward(forward, leaves, rounds, false);
   const double lookup = min_lookup(forward, leaves, rounds);
-  std::printf("{\"case\": \"%s\", \"nodes\": %d, \"eager_us\": %.4g, \"compiled_us\": %.4g, \"lookup_us_per_node\": %.3g, "
-              "\"capture_us_per_node\": %.4g}\n",
-              name, nodes, eager, compiled, lookup / nodes, capture / nodes);
+  std::printf(
+      "{\"case\": \"%s\", \"nodes\": %d, \"eager_us\": %.4g, \"compiled_us\": %.4g, \"lookup_us_per_node\": %.3g, "
+      "\"capture_us_per_node\": %.4g}\n",
+      name, nodes, eager, compiled, lookup / nodes, capture / nodes);
   std::fflush(stdout);
 }
 
@@ -94,8 +99,9 @@ void measure_first(const std::function<Tensor()>& forward, const std::vector<Ten
   const Trace trace = compiled_autograd::last_traces().back();
   const auto is_fusion = [](const BoundSymbol& line) { return line.is_fusion(); };
   const auto fusions = std::count_if(trace.bound_symbols.begin(), trace.bound_symbols.end(), is_fusion);
-  std::printf("{\"case\": \"mlp 16-16-4, batch 8, first call\", \"first_ms\": %.4g, \"fusions\": %lld, \"library_kernels_ms\": %.4g}\n",
-              milliseconds, static_cast<long long>(fusions), library);
+  std::printf(
+      "{\"case\": \"mlp 16-16-4, batch 8, first call\", \"first_ms\": %.4g, \"fusions\": %lld, \"library_kernels_ms\": %.4g}\n",
+      milliseconds, static_cast<long long>(fusions), library);
   for (const Tensor& leaf : leaves) leaf.set_grad({});
 }
 
@@ -129,7 +135,8 @@ void measure_all() {
 
 void measure_gpt() {
   manual_seed(0);
-  models::Gpt model = models::make_gpt({.vocabulary = 65, .layers = 6, .heads = 6, .width = 384, .block = 256, .bias = true});
+  models::Gpt model =
+      models::make_gpt({.vocabulary = 65, .layers = 6, .heads = 6, .width = 384, .block = 256, .bias = true});
   const std::vector<Tensor> leaves = nn::parameters(model);
   const Tensor tokens = randint(0, 65, {8, 256}), targets = randint(0, 65, {8, 256});
   const auto forward = [&] { return model.loss(tokens, targets); };
@@ -139,8 +146,8 @@ void measure_gpt() {
     const auto scope = compiled_autograd::enable();
     compiled = std::min(compiled, min_backward(forward, leaves, 1, false));
   }
-  std::printf("{\"case\": \"gpt6l\", \"eager_ms\": %.4g, \"compiled_ms\": %.4g, \"captures\": %lld}\n", eager / 1e3, compiled / 1e3,
-              static_cast<long long>(compiled_autograd::captures()));
+  std::printf("{\"case\": \"gpt6l\", \"eager_ms\": %.4g, \"compiled_ms\": %.4g, \"captures\": %lld}\n", eager / 1e3,
+              compiled / 1e3, static_cast<long long>(compiled_autograd::captures()));
 }
 
 }  // namespace

@@ -36,7 +36,8 @@ void measure(const char* name, const char* what, const std::function<void()>& ru
     best = std::min(best, wall_milliseconds() - begin);
     best_cpu = std::min(best_cpu, cpu_milliseconds() - cpu);
   }
-  std::printf("{\"case\": \"%s\", \"what\": \"%s\", \"ms_best\": %.4g, \"cpu_ms_best\": %.4g}\n", name, what, best, best_cpu);
+  std::printf("{\"case\": \"%s\", \"what\": \"%s\", \"ms_best\": %.4g, \"cpu_ms_best\": %.4g}\n", name, what, best,
+              best_cpu);
   std::fflush(stdout);
 }
 

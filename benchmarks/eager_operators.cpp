@@ -120,14 +120,23 @@ std::unique_ptr<Prepared> prepare(const Node& line, TensorPool& tensors) {
 void measure_typed(double budget) {
   const Tensor x = rand({16}), y = rand({16});
   const std::pair<const char*, std::function<Tensor()>> calls[] = {
-      {"add", [&] { return x + y; }},       {"mul", [&] { return x * y; }},         {"mul by a number", [&] { return x * 2; }},
-      {"relu", [&] { return nn::relu(x); }}, {"exp", [&] { return exp(x); }},       {"sigmoid", [&] { return sigmoid(x); }},
-      {"tanh", [&] { return tanh(x); }},    {"sqrt", [&] { return sqrt(x); }},      {"neg", [&] { return -x; }},
-      {"lt", [&] { return x < y; }},        {"maximum", [&] { return maximum(x, y); }}, {"sum", [&] { return sum(x); }},
+      {"add", [&] { return x + y; }},
+      {"mul", [&] { return x * y; }},
+      {"mul by a number", [&] { return x * 2; }},
+      {"relu", [&] { return nn::relu(x); }},
+      {"exp", [&] { return exp(x); }},
+      {"sigmoid", [&] { return sigmoid(x); }},
+      {"tanh", [&] { return tanh(x); }},
+      {"sqrt", [&] { return sqrt(x); }},
+      {"neg", [&] { return -x; }},
+      {"lt", [&] { return x < y; }},
+      {"maximum", [&] { return maximum(x, y); }},
+      {"sum", [&] { return sum(x); }},
   };
   std::printf("{");
   for (const auto& [name, call] : calls)
-    std::printf("%s\"%s\": %.4g", name == calls[0].first ? "" : ", ", name, 1e6 * measure(budget, [&call = call] { call(); }));
+    std::printf("%s\"%s\": %.4g", name == calls[0].first ? "" : ", ", name,
+                1e6 * measure(budget, [&call = call] { call(); }));
   std::printf("}\n");
 }
 

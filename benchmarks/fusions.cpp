@@ -16,7 +16,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double milliseconds_since(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
+double milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
 
 double cpu_milliseconds() {
   timespec time{};
@@ -46,13 +48,15 @@ void measure(const Options& options, const std::string& name, const std::functio
     best = std::min(best, milliseconds_since(begin));
     best_cpu = std::min(best_cpu, cpu_milliseconds() - cpu);
   }
-  std::printf("{\"case\": \"%s\", \"ms_best\": %.4g, \"cpu_ms_best\": %.4g, \"first_ms\": %.4g, \"calls\": %d}\n", name.c_str(), best, best_cpu, first_ms, calls);
+  std::printf("{\"case\": \"%s\", \"ms_best\": %.4g, \"cpu_ms_best\": %.4g, \"first_ms\": %.4g, \"calls\": %d}\n",
+              name.c_str(), best, best_cpu, first_ms, calls);
   std::fflush(stdout);
 }
 
 // Forward and backward of one jitted function.
 template <class F>
-void forward_backward(const Options& options, const std::string& name, F function, std::vector<Tensor> inputs, Tensor gradient) {
+void forward_backward(const Options& options, const std::string& name, F function, std::vector<Tensor> inputs,
+                      Tensor gradient) {
   auto f = jit(function, {.executors = options.executors, .allow_excess_precision = options.allows_excess_precision});
   for (Tensor& input : inputs)
     if (is_floating(input.dtype())) input = input.to(options.dtype).requires_grad_();
@@ -85,7 +89,8 @@ int main(int argc, char** argv) {
     if (flag == "--executors") options.executors = split_at_commas(value);
     else if (flag == "--seconds") options.seconds = std::atof(value.c_str());
     else if (flag == "--only") options.only = value;
-    else if (flag == "--dtype") options.dtype = value == "bf16" ? Dtype::bf16 : value == "f16" ? Dtype::f16 : Dtype::f32;
+    else if (flag == "--dtype")
+      options.dtype = value == "bf16" ? Dtype::bf16 : value == "f16" ? Dtype::f16 : Dtype::f32;
     else if (flag == "--excess") options.allows_excess_precision = value == "1";
     else return std::fprintf(stderr, "unknown flag %s\n", flag.c_str()), 2;
   }
@@ -94,22 +99,29 @@ int main(int argc, char** argv) {
   const auto wants = [&](const char* name) { return options.only.empty() || options.only == name; };
   if (wants("gelu")) {
     const Tensor x = randn({4096, 4096}), dy = randn({4096, 4096});
-    forward_backward(options, "gelu", [](List a) { return nn::gelu(a[0] * a[1] + a[2], "tanh"); }, {x, randn({4096}), randn({4096})}, dy);
+    forward_backward(
+        options, "gelu", [](List a) { return nn::gelu(a[0] * a[1] + a[2], "tanh"); }, {x, randn({4096}), randn({4096})},
+        dy);
   }
   if (wants("layernorm")) {
     const Tensor x = randn({8192, 1024}), dy = randn({8192, 1024});
-    forward_backward(options, "layernorm", [](List a) { return nn::layer_norm(a[0], {1024}, a[1], a[2]); }, {x, randn({1024}), randn({1024})}, dy);
+    forward_backward(
+        options, "layernorm", [](List a) { return nn::layer_norm(a[0], {1024}, a[1], a[2]); },
+        {x, randn({1024}), randn({1024})}, dy);
   }
   if (wants("softmax")) {
     const Tensor x = randn({8192, 1024}), dy = randn({8192, 1024});
-    forward_backward(options, "softmax", [](List a) { return softmax(a[0], -1); }, {x}, dy);
+    forward_backward(
+        options, "softmax", [](List a) { return softmax(a[0], -1); }, {x}, dy);
   }
   if (wants("xent")) {
     const Tensor x = randn({2048, 50257}), t = randint(0, 50257, {2048});
-    forward_backward(options, "xent", [](List a) { return nn::cross_entropy(a[0], a[1]); }, {x, t}, Tensor());
+    forward_backward(
+        options, "xent", [](List a) { return nn::cross_entropy(a[0], a[1]); }, {x, t}, Tensor());
   }
   if (wants("adamw")) {
-    Tensor p = randn({124, 1000, 100}), g = randn({124, 1000, 100}), m = zeros({124, 1000, 100}), v = zeros({124, 1000, 100});
+    Tensor p = randn({124, 1000, 100}), g = randn({124, 1000, 100}), m = zeros({124, 1000, 100}),
+           v = zeros({124, 1000, 100});
     Tensor step = full({}, 1.0), rate = full({}, 1e-3);
     auto f = jit(
         [](Tensor p, Tensor g, Tensor m, Tensor v, Tensor step, Tensor rate) {

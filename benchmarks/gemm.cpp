@@ -43,17 +43,38 @@ struct Case {
 };
 
 constexpr Case cases[] = {
-    {"qkv", Layout::nt, 2048, 1152, 384},         {"projection", Layout::nt, 2048, 384, 384},   {"fc", Layout::nt, 2048, 1536, 384},
-    {"out", Layout::nt, 2048, 384, 1536},         {"dx_fc", Layout::nn, 2048, 384, 1536},       {"dx_out", Layout::nn, 2048, 1536, 384},
-    {"dx_qkv", Layout::nn, 2048, 384, 1152},      {"dw_fc", Layout::tn, 1536, 384, 2048},       {"dw_out", Layout::tn, 384, 1536, 2048},
-    {"dw_projection", Layout::tn, 384, 384, 2048}, {"dw_qkv", Layout::tn, 1152, 384, 2048},     {"gpt124m_fc", Layout::nt, 256, 3072, 768},
-    {"gpt124m_head", Layout::nt, 256, 50257, 768}, {"gpt124m_dw_head", Layout::tn, 50257, 768, 256}, {"gpt124m_dx_head", Layout::nn, 256, 768, 50257},
-    {"gpt124m_dx_fc", Layout::nn, 256, 768, 3072}, {"gpt124m_dx_out", Layout::nn, 256, 3072, 768}, {"gpt124m_dw_fc", Layout::tn, 3072, 768, 256},
-    {"gpt124m_dw_out", Layout::tn, 768, 3072, 256}, {"llama_dx_down", Layout::nn, 512, 2816, 1024}, {"llama_dx_square", Layout::nn, 512, 1024, 1024},
-    {"llama_dw_down", Layout::tn, 1024, 2816, 512}, {"llama_dw_square", Layout::tn, 1024, 1024, 512},
-    {"llama_gate", Layout::nt, 512, 2816, 1024},  {"llama_down", Layout::nt, 512, 1024, 2816},  {"llama_dx_gate", Layout::nn, 512, 1024, 2816},
-    {"llama_dw_gate", Layout::tn, 2816, 1024, 512}, {"small", Layout::nt, 64, 256, 256},        {"few_rows", Layout::nt, 16, 3072, 768},
-    {"one_row", Layout::nt, 1, 3072, 768},        {"head65", Layout::nt, 2048, 65, 384},        {"dx_head65", Layout::nn, 2048, 384, 65},
+    {"qkv", Layout::nt, 2048, 1152, 384},
+    {"projection", Layout::nt, 2048, 384, 384},
+    {"fc", Layout::nt, 2048, 1536, 384},
+    {"out", Layout::nt, 2048, 384, 1536},
+    {"dx_fc", Layout::nn, 2048, 384, 1536},
+    {"dx_out", Layout::nn, 2048, 1536, 384},
+    {"dx_qkv", Layout::nn, 2048, 384, 1152},
+    {"dw_fc", Layout::tn, 1536, 384, 2048},
+    {"dw_out", Layout::tn, 384, 1536, 2048},
+    {"dw_projection", Layout::tn, 384, 384, 2048},
+    {"dw_qkv", Layout::tn, 1152, 384, 2048},
+    {"gpt124m_fc", Layout::nt, 256, 3072, 768},
+    {"gpt124m_head", Layout::nt, 256, 50257, 768},
+    {"gpt124m_dw_head", Layout::tn, 50257, 768, 256},
+    {"gpt124m_dx_head", Layout::nn, 256, 768, 50257},
+    {"gpt124m_dx_fc", Layout::nn, 256, 768, 3072},
+    {"gpt124m_dx_out", Layout::nn, 256, 3072, 768},
+    {"gpt124m_dw_fc", Layout::tn, 3072, 768, 256},
+    {"gpt124m_dw_out", Layout::tn, 768, 3072, 256},
+    {"llama_dx_down", Layout::nn, 512, 2816, 1024},
+    {"llama_dx_square", Layout::nn, 512, 1024, 1024},
+    {"llama_dw_down", Layout::tn, 1024, 2816, 512},
+    {"llama_dw_square", Layout::tn, 1024, 1024, 512},
+    {"llama_gate", Layout::nt, 512, 2816, 1024},
+    {"llama_down", Layout::nt, 512, 1024, 2816},
+    {"llama_dx_gate", Layout::nn, 512, 1024, 2816},
+    {"llama_dw_gate", Layout::tn, 2816, 1024, 512},
+    {"small", Layout::nt, 64, 256, 256},
+    {"few_rows", Layout::nt, 16, 3072, 768},
+    {"one_row", Layout::nt, 1, 3072, 768},
+    {"head65", Layout::nt, 2048, 65, 384},
+    {"dx_head65", Layout::nn, 2048, 384, 65},
 };
 
 const void* data_of(const Tensor& t) { return t.impl()->data(); }
@@ -79,12 +100,14 @@ void measure(const Case& c, Dtype dtype, int rounds) {
   if (kernels.empty()) return;
   fused_gemm::GemmArguments call;
   call.depth = c.k;
-  call.left = is_left_transposed ? fused_gemm::DepthMatrix{data_of(left), c.m, 1, c.m} : fused_gemm::DepthMatrix{data_of(left), c.m, c.k, 1};
+  call.left = is_left_transposed ? fused_gemm::DepthMatrix{data_of(left), c.m, 1, c.m}
+                                 : fused_gemm::DepthMatrix{data_of(left), c.m, c.k, 1};
   const fused_gemm::ColumnMatrix stored_at{result.impl()->data(), c.n};
   call.matrices = {&stored_at, 1};
   const auto run = [&](int form) {
     const void* const data = data_of(form == 0 ? right : weight);
-    call.right = is_right_transposed ? fused_gemm::DepthMatrix{data, c.n, c.k, 1} : fused_gemm::DepthMatrix{data, c.n, 1, c.n};
+    call.right =
+        is_right_transposed ? fused_gemm::DepthMatrix{data, c.n, c.k, 1} : fused_gemm::DepthMatrix{data, c.n, 1, c.n};
     fused_gemm::run_gemm(forms[form], kernels[form], call);
   };
   Least library, ours, ours_cast, cast;
@@ -96,12 +119,13 @@ void measure(const Case& c, Dtype dtype, int rounds) {
   }
   const double difference = amax(abs(result.to(Dtype::f32) - expected.to(Dtype::f32))).item<double>();
   const double operations = 2e-6 * static_cast<double>(c.m) * static_cast<double>(c.n) * static_cast<double>(c.k);
-  std::printf("{\"case\": \"%s\", \"m\": %ld, \"n\": %ld, \"k\": %ld, \"onednn_us\": %.1f, \"ours_us\": %.1f, \"cast_us\": %.1f, "
-              "\"ours_f32_us\": %.1f, \"onednn_wall_us\": %.1f, \"ours_wall_us\": %.1f, \"onednn_gflops\": %.0f, \"ours_gflops\": %.0f, "
-              "\"ratio\": %.2f, \"ratio_with_cast\": %.2f, \"difference\": %.3g}\n",
-              c.name, static_cast<long>(c.m), static_cast<long>(c.n), static_cast<long>(c.k), 1e3 * library.cpu, 1e3 * ours.cpu, 1e3 * cast.cpu,
-              1e3 * ours_cast.cpu, 1e3 * library.wall, 1e3 * ours.wall, operations / library.cpu, operations / ours.cpu, library.cpu / ours.cpu,
-              (library.cpu + cast.cpu) / ours_cast.cpu, difference);
+  std::printf(
+      "{\"case\": \"%s\", \"m\": %ld, \"n\": %ld, \"k\": %ld, \"onednn_us\": %.1f, \"ours_us\": %.1f, \"cast_us\": %.1f, "
+      "\"ours_f32_us\": %.1f, \"onednn_wall_us\": %.1f, \"ours_wall_us\": %.1f, \"onednn_gflops\": %.0f, \"ours_gflops\": %.0f, "
+      "\"ratio\": %.2f, \"ratio_with_cast\": %.2f, \"difference\": %.3g}\n",
+      c.name, static_cast<long>(c.m), static_cast<long>(c.n), static_cast<long>(c.k), 1e3 * library.cpu, 1e3 * ours.cpu,
+      1e3 * cast.cpu, 1e3 * ours_cast.cpu, 1e3 * library.wall, 1e3 * ours.wall, operations / library.cpu,
+      operations / ours.cpu, library.cpu / ours.cpu, (library.cpu + cast.cpu) / ours_cast.cpu, difference);
   std::fflush(stdout);
 }
 

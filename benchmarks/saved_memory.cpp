@@ -46,7 +46,9 @@ int64_t elements(const Value& value) {
 double arithmetic(const BoundSymbol& bound) {
   if (bound.symbol->traits.structural || bound.symbol->traits.view) return 0;
   double total = 0;
-  for_each_output(bound, [&](const Value& v) { if (v.is_tensor()) total += 8.0 * static_cast<double>(elements(v)); });
+  for_each_output(bound, [&](const Value& v) {
+    if (v.is_tensor()) total += 8.0 * static_cast<double>(elements(v));
+  });
   if (bound.symbol->traits.matmul) {
     const Shape& left = bound.args[0].tensor().shape;
     total = 2.0 * static_cast<double>(elements(bound.outputs[0]) * left[left.size() - 1].hint());
@@ -65,7 +67,8 @@ double arithmetic(const Trace& trace) {
 
 void measure(const std::string& way) {
   Blocks model;
-  models::Gpt gpt = models::make_gpt({.vocabulary = 64, .layers = 12, .heads = 12, .width = width, .block = length, .bias = true});
+  models::Gpt gpt =
+      models::make_gpt({.vocabulary = 64, .layers = 12, .heads = 12, .width = width, .block = length, .bias = true});
   for (const Tensor& parameter : nn::parameters(gpt)) Tensor(parameter).requires_grad_();
   model.blocks = gpt.blocks;
   model.checkpointed = way == "checkpoint";

@@ -98,8 +98,8 @@ void measure_training(const Case& c, bool prints_all) {
       ratios.add(a / b);
       if (ratios.count > 1) max_extra = std::max(max_extra, first - a);
       if (prints_all)
-        std::printf("# %s %d x %d: %.3f ms symbolic, %.3f ms specialised, %.3f; the first step took %.1f ms more\n", c.name,
-                    static_cast<int>(batch), static_cast<int>(length), a, b, a / b, first - a);
+        std::printf("# %s %d x %d: %.3f ms symbolic, %.3f ms specialised, %.3f; the first step took %.1f ms more\n",
+                    c.name, static_cast<int>(batch), static_cast<int>(length), a, b, a / b, first - a);
     }
   ratios.report_as(c.name);
   report(c.name, "compiles", static_cast<double>(cache_misses(symbolic)));
@@ -125,7 +125,9 @@ void measure_decoding() {
   const NoGrad no_grad;
   const models::LlamaOptions options{.layers = 1, .heads = 8, .key_value_heads = 4, .width = 256, .hidden = 688};
   const models::LlamaBlock block = models::make_llama_block(options);
-  const auto step = [&block](Tensor x, Tensor cosine, Tensor sine, models::KeyValues past) { return block.step(x, cosine, sine, past); };
+  const auto step = [&block](Tensor x, Tensor cosine, Tensor sine, models::KeyValues past) {
+    return block.step(x, cosine, sine, past);
+  };
   const auto symbolic = jit(step, {.cache = Cache::symbolic_values});
   const auto constant = jit(step, {.limits = {.warn_after = 0}});
   constexpr int64_t count = 256;
@@ -159,9 +161,15 @@ int main(int argc, char**) {
   using namespace fulgurite;
   set_num_threads(1);
   const bool prints_all = argc > 1;
-  measure_training({"small_gpt_training", {.vocabulary = 11, .layers = 2, .heads = 2, .width = 16, .block = 16}, {2, 3, 4, 5, 6}, {2, 3, 5, 6, 8, 11, 13, 16}},
+  measure_training({"small_gpt_training",
+                    {.vocabulary = 11, .layers = 2, .heads = 2, .width = 16, .block = 16},
+                    {2, 3, 4, 5, 6},
+                    {2, 3, 5, 6, 8, 11, 13, 16}},
                    prints_all);
-  measure_training({"gpt_training", {.vocabulary = 65, .layers = 4, .heads = 4, .width = 128, .block = 64}, {2, 3, 4, 6, 8}, {4, 8, 13, 16, 24, 32, 48, 64}},
+  measure_training({"gpt_training",
+                    {.vocabulary = 65, .layers = 4, .heads = 4, .width = 128, .block = 64},
+                    {2, 3, 4, 6, 8},
+                    {4, 8, 13, 16, 24, 32, 48, 64}},
                    prints_all);
   measure_decoding();
 }

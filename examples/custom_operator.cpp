@@ -48,6 +48,7 @@ int main() {
   const double slope = ((softsign(x + step, 2.0) - softsign(x - step, 2.0)).sum() / (2 * step)).item<double>();
   const double found = x.grad().sum().item<double>();
   const double difference = fg::abs(x.grad() - eager).max().item<double>();
-  std::printf("sum of the gradient %.4f, by differences %.4f; eager and compiled differ by %g\n", found, slope, difference);
+  std::printf("sum of the gradient %.4f, by differences %.4f; eager and compiled differ by %g\n", found, slope,
+              difference);
   return std::fabs(found - slope) < 1e-2 && difference == 0 ? 0 : 1;
 }

@@ -40,7 +40,7 @@ int main() {
   // The trace does not have this: the input's actual strides.
   func(x.t());
   for (const auto& input : fg::examine::fusion_inputs(func, "fusion0"))
-    std::cout << input.name << ": \"" << input.device << ' ' << input.dtype << input.shape << "\", strides " << input.strides << ", offset "
-              << input.offset << '\n';
+    std::cout << input.name << ": \"" << input.device << ' ' << input.dtype << input.shape << "\", strides "
+              << input.strides << ", offset " << input.offset << '\n';
   return fusions.size() == 1 ? 0 : 1;
 }

@@ -19,7 +19,8 @@ fg::Fusion fuse(const fg::Region& region) {
   for (const fg::Value& input : region.inputs) position.emplace(input.tensor().name, position.size());
   std::vector<Operation> program;
   for (const fg::BoundSymbol& line : region.bound_symbols) {
-    program.push_back({line.name() == "mul", position.at(line.args[0].tensor().name), position.at(line.args[1].tensor().name)});
+    program.push_back(
+        {line.name() == "mul", position.at(line.args[0].tensor().name), position.at(line.args[1].tensor().name)});
     position.emplace(line.outputs[0].tensor().name, position.size());
   }
   std::vector<size_t> results;
@@ -54,8 +55,9 @@ bool is_simple(const fg::Tensor& a, const fg::Tensor& b) {
 int main() {
   fg::FusionExecutor executor("stack");
   executor.register_supported(*fg::find_symbol("mul"), is_simple);
-  executor.register_supported(*fg::find_symbol("add"),
-                              [](const fg::Tensor& a, const fg::Tensor& b, double factor) { return is_simple(a, b) && factor == 1; });
+  executor.register_supported(*fg::find_symbol("add"), [](const fg::Tensor& a, const fg::Tensor& b, double factor) {
+    return is_simple(a, b) && factor == 1;
+  });
   executor.fuse = fuse;
   fg::register_executor(executor);
 

@@ -25,7 +25,7 @@ struct BackwardOptions {
   /// refers to that tensor through its graph, as in PyTorch: reset it with `set_grad({})` or `zero_grad()`, or neither
   /// is freed.
   bool create_graph = false;
-  std::vector<Tensor> inputs = {};        // accumulate only into these; empty: into every leaf
+  std::vector<Tensor> inputs = {};  // accumulate only into these; empty: into every leaf
 };
 
 namespace detail {

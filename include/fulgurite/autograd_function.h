@@ -112,13 +112,16 @@ struct FunctionResult<std::tuple<T...>> {
     return std::apply([](auto&... tensors) { return std::vector<Tensor>{std::move(tensors)...}; }, result);
   }
   static std::tuple<T...> make(const std::vector<Tensor>& tensors) {
-    return [&]<size_t... i>(std::index_sequence<i...>) { return std::tuple<T...>(tensors[i]...); }(std::index_sequence_for<T...>());
+    return [&]<size_t... i>(std::index_sequence<i...>) { return std::tuple<T...>(tensors[i]...); }
+    (std::index_sequence_for<T...>());
   }
 };
 template <>
 struct FunctionResult<std::pair<Tensor, Tensor>> {
   static constexpr size_t count = 2;
-  static std::vector<Tensor> flatten(std::pair<Tensor, Tensor> result) { return {std::move(result.first), std::move(result.second)}; }
+  static std::vector<Tensor> flatten(std::pair<Tensor, Tensor> result) {
+    return {std::move(result.first), std::move(result.second)};
+  }
   static std::pair<Tensor, Tensor> make(const std::vector<Tensor>& tensors) { return {tensors[0], tensors[1]}; }
 };
 
@@ -129,9 +132,8 @@ std::vector<Tensor> run_custom_backward(autograd::Context& context, const std::v
   if constexpr (requires { F::backward(context, gradients); }) {
     return flat(F::backward(context, gradients));
   } else {
-    return [&]<size_t... i>(std::index_sequence<i...>) {
-      return flat(F::backward(context, gradients[i]...));
-    }(std::make_index_sequence<FunctionResult<Result>::count>());
+    return [&]<size_t... i>(std::index_sequence<i...>) { return flat(F::backward(context, gradients[i]...)); }
+    (std::make_index_sequence<FunctionResult<Result>::count>());
   }
 }
 
@@ -157,7 +159,8 @@ auto apply_custom(SourceLocation at, const Args&... arguments) {
   return FunctionResult<Result>::make(call.run([&](autograd::Context& context, const std::vector<Tensor>& given) {
     return [&]<size_t... i>(std::index_sequence<i...>) {
       return FunctionResult<Result>::flatten(F::forward(context, given_argument(arguments, given[i])...));
-    }(std::index_sequence_for<Args...>());
+    }
+    (std::index_sequence_for<Args...>());
   }));
 }
 

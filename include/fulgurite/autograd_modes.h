@@ -85,17 +85,20 @@ class DetectAnomaly : detail::ModeScope {
 class SavedTensorsHooks : detail::ModeScope {
  public:
   template <class Pack, class Unpack>
-  requires(std::invocable<Pack&, Tensor> && std::invocable<Unpack&, std::invoke_result_t<Pack&, Tensor>>)
-  SavedTensorsHooks(Pack pack, Unpack unpack, SourceLocation at = SourceLocation::here()) {
+  requires(std::invocable<Pack&, Tensor>&& std::invocable<Unpack&, std::invoke_result_t<Pack&, Tensor>>)
+      SavedTensorsHooks(Pack pack, Unpack unpack, SourceLocation at = SourceLocation::here()) {
     using Packed = std::decay_t<std::invoke_result_t<Pack&, Tensor>>;
     static_assert(std::is_convertible_v<std::invoke_result_t<Unpack&, const Packed&>, Tensor>, "unpack gives a Tensor");
     set([pack = std::move(pack)](const Tensor& tensor) mutable { return std::any(Packed(pack(tensor))); },
-        [unpack = std::move(unpack)](const std::any& packed) mutable -> Tensor { return unpack(std::any_cast<const Packed&>(packed)); },
+        [unpack = std::move(unpack)](const std::any& packed) mutable -> Tensor {
+          return unpack(std::any_cast<const Packed&>(packed));
+        },
         at);
   }
 
  private:
-  void set(std::function<std::any(const Tensor&)> pack, std::function<Tensor(const std::any&)> unpack, SourceLocation at);
+  void set(std::function<std::any(const Tensor&)> pack, std::function<Tensor(const std::any&)> unpack,
+           SourceLocation at);
   std::shared_ptr<const SavedTensorPacking> packing_;
 };
 

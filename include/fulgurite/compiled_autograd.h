@@ -59,7 +59,8 @@ std::vector<Trace> last_traces();
 void reset();
 
 namespace detail {
-std::shared_ptr<void> open_scope(bool fullgraph, const std::vector<std::string>& executors, bool allow_excess_precision);
+std::shared_ptr<void> open_scope(bool fullgraph, const std::vector<std::string>& executors,
+                                 bool allow_excess_precision);
 }
 
 }  // namespace compiled_autograd

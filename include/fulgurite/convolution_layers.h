@@ -145,9 +145,9 @@ struct BatchNorm {
   BatchNorm() = default;
   explicit BatchNorm(int64_t num_features, const BatchNormOptions& options = {},
                      SourceLocation at = SourceLocation::here());
-  explicit BatchNorm(int64_t num_features, const fulgurite::detail::Given<double>& eps, std::optional<double> momentum = 0.1,
-            bool affine = true, bool track_running_stats = true, const TensorOptions& options = {},
-            SourceLocation at = SourceLocation::here());
+  explicit BatchNorm(int64_t num_features, const fulgurite::detail::Given<double>& eps,
+                     std::optional<double> momentum = 0.1, bool affine = true, bool track_running_stats = true,
+                     const TensorOptions& options = {}, SourceLocation at = SourceLocation::here());
   Tensor operator()(const Tensor& x, SourceLocation at = SourceLocation::here()) const;
 };
 using BatchNorm1d = BatchNorm<1>;

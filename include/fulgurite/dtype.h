@@ -52,9 +52,7 @@ struct Device {
   Device(std::string_view text);
   Device(const char* text) : Device(std::string_view(text)) {}
   std::string name() const;
-  friend constexpr bool operator==(Device a, Device b) {
-    return a.kind == b.kind && a.index == b.index;
-  }
+  friend constexpr bool operator==(Device a, Device b) { return a.kind == b.kind && a.index == b.index; }
 };
 std::ostream& operator<<(std::ostream&, Device);
 

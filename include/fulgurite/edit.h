@@ -31,7 +31,9 @@ F with_edited(const F& f, const EditedTraces& edited, SourceLocation at = Source
 
 // Called by the built code: collects a printed function's results in a list.
 inline void collect(const Tensor& result, std::vector<Tensor>& out) { out.push_back(result); }
-inline void collect(const std::vector<Tensor>& results, std::vector<Tensor>& out) { out.insert(out.end(), results.begin(), results.end()); }
+inline void collect(const std::vector<Tensor>& results, std::vector<Tensor>& out) {
+  out.insert(out.end(), results.begin(), results.end());
+}
 template <class... Results>
 void collect(const std::tuple<Results...>& results, std::vector<Tensor>& out) {
   std::apply([&](const auto&... result) { (collect(result, out), ...); }, results);

@@ -72,10 +72,10 @@ struct FusionInput {
   int64_t offset = 0;
   Dtype dtype = Dtype::f32;
   Device device = {};
-  std::string shares_with = {};    // the first earlier input with the same storage
+  std::string shares_with = {};  // the first earlier input with the same storage
   // In a repro program:
-  bool is_made = false;            // a result, which needs no elements
-  int64_t moved_since = -1;        // bytes moved between the last access to its memory and the fusion; -1: unknown
+  bool is_made = false;      // a result, which needs no elements
+  int64_t moved_since = -1;  // bytes moved between the last access to its memory and the fusion; -1: unknown
 };
 /// Returns the names of the fusions that the last call ran, in its forward and then in its backward.
 std::vector<std::string> fusion_names(const Jitted&);
@@ -91,10 +91,11 @@ struct FusionReport {
   int64_t operations = 0;                     // floating operations; a function (exp, erf, a division) counts as one
   /// Microseconds of the last runs of its program, the newest last, up to eight.
   std::vector<double> last_runs;
-  double microseconds = 0;     // their median; op by op: of runs made now, on tensors with the inputs' layouts
-  double share_of_limit = 0;   // the machine's minimum time for these bytes and operations, divided by the actual time
+  double microseconds = 0;    // their median; op by op: of runs made now, on tensors with the inputs' layouts
+  double share_of_limit = 0;  // the machine's minimum time for these bytes and operations, divided by the actual time
 };
-/// Returns the report on a fusion of the last call, "fusion0". Throws UserError with the known names for an unknown one.
+/// Returns the report on a fusion of the last call, "fusion0". Throws UserError with the known names for an unknown
+/// one.
 FusionReport fusion_report(const Jitted&, std::string_view fusion);
 std::ostream& operator<<(std::ostream&, const FusionReport&);
 
@@ -119,10 +120,12 @@ std::vector<Tensor> make_inputs(const Trace&, const Layouts& = {}, uint64_t seed
 Trace slice(const Trace&, int first, int last);
 /// Runs ops [first, last) on tensors for the slice's inputs. Without executors, claimed ops run as claimed and the
 /// others on the default list; with executors all are claimed again, with fusions decomposed.
-std::vector<Tensor> run_slice(const Trace&, int first, int last, const std::vector<Tensor>& inputs, const std::vector<std::string>& executors = {});
+std::vector<Tensor> run_slice(const Trace&, int first, int last, const std::vector<Tensor>& inputs,
+                              const std::vector<std::string>& executors = {});
 /// Returns every value of a trace, by name, computed from tensors for its inputs (collections flattened), which are not
 /// modified. Executors as for run_slice.
-std::map<std::string, Tensor> run_lines(const Trace&, const std::vector<Tensor>& inputs, const std::vector<std::string>& executors = {});
+std::map<std::string, Tensor> run_lines(const Trace&, const std::vector<Tensor>& inputs,
+                                        const std::vector<std::string>& executors = {});
 
 /// The tolerance of comparisons: |a - b| <= relative * |b| + absolute * the largest |b| of the tensor. None: by dtype,
 /// f32 1e-4 and 1e-5.
@@ -131,18 +134,19 @@ struct Tolerance {
 };
 /// The first difference between two runs.
 struct Difference {
-  int line = -1;           // in the given trace
-  std::string text;        // "auto t3 = exp(t2);"; in a fusion the op inside
-  std::string fusion;      // the fusion that ran it, or empty
-  std::string value;       // the differing value: "t3"
-  std::string detail;      // "element 12 is 1.5, and 1 on eager"
-  SourceLocation source;   // the user's line
+  int line = -1;          // in the given trace
+  std::string text;       // "auto t3 = exp(t2);"; in a fusion the op inside
+  std::string fusion;     // the fusion that ran it, or empty
+  std::string value;      // the differing value: "t3"
+  std::string detail;     // "element 12 is 1.5, and 1 on eager"
+  SourceLocation source;  // the user's line
 };
 std::ostream& operator<<(std::ostream&, const Difference&);
 /// Returns the first op whose results on `executors` differ from those on `reference`, each op run on the reference's
 /// values: so the op itself differs, and does not only propagate a difference. Fusions are decomposed to the op inside.
 /// Returns nullopt if all agree.
-std::optional<Difference> bisect(const Trace&, const std::vector<Tensor>& inputs, const std::vector<std::string>& executors,
+std::optional<Difference> bisect(const Trace&, const std::vector<Tensor>& inputs,
+                                 const std::vector<std::string>& executors,
                                  const std::vector<std::string>& reference = {"eager"}, Tolerance = {});
 enum class Stage : uint8_t { forward, backward };
 /// The pass after which a function computes something else, and the op that does.
@@ -156,7 +160,8 @@ struct BrokenPass {
 std::ostream& operator<<(std::ostream&, const BrokenPass&);
 /// Returns the first of a function's stages whose results, gradients or writes differ from those of the stage before.
 /// Cotangents are generated. Returns nullopt if all agree.
-std::optional<BrokenPass> find_broken_pass(const std::vector<Trace>& stages, const std::vector<Tensor>& inputs, Tolerance = {});
+std::optional<BrokenPass> find_broken_pass(const std::vector<Trace>& stages, const std::vector<Tensor>& inputs,
+                                           Tolerance = {});
 /// The same for a function's last call, forward and backward. Without inputs they are made from the types.
 std::optional<BrokenPass> find_broken_pass(const Jitted&, const std::vector<Tensor>& inputs = {}, Tolerance = {});
 /// Returns the index of the first stage of a function (last_traces) whose results differ from those of the first stage;
@@ -169,9 +174,10 @@ class Callback {
   using Tensors = std::vector<Tensor>;
   Callback() = default;
   template <class F>
-    requires(!std::same_as<std::remove_cvref_t<F>, Callback> && std::invocable<F&, const BoundSymbol&, const Tensors&>)
-  Callback(F function) {
-    if constexpr (std::convertible_to<std::invoke_result_t<F&, const BoundSymbol&, const Tensors&>, std::string>) call_ = std::move(function);
+  requires(!std::same_as<std::remove_cvref_t<F>, Callback> && std::invocable<F&, const BoundSymbol&, const Tensors&>)
+      Callback(F function) {
+    if constexpr (std::convertible_to<std::invoke_result_t<F&, const BoundSymbol&, const Tensors&>, std::string>)
+      call_ = std::move(function);
     else
       call_ = [function = std::move(function)](const BoundSymbol& line, const Tensors& tensors) mutable {
         function(line, tensors);
@@ -206,7 +212,7 @@ struct ReproOptions {
   std::string data = {};                    // a safetensors file with them, beside the program
   std::vector<std::string> executors = {};  // executors of the ops; empty: the function's, or the default list
   Tolerance tolerance = {};
-  int runs = 20;                            // timed runs of each side
+  int runs = 20;  // timed runs of each side
 };
 /// Returns a program in one file that creates a fusion's inputs as in the last call, strides included, runs its kernel,
 /// whose text it contains, compares with the eager executor, times both, prints the results and exits with 1 if they

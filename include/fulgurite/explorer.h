@@ -13,8 +13,8 @@ namespace examine {
 
 /// Members are given in this order.
 struct HtmlOptions {
-  std::string title = {};            // empty: the name of the function's trace
-  const Report* profile = nullptr;   // times beside the ops that it measured
+  std::string title = {};           // empty: the name of the function's trace
+  const Report* profile = nullptr;  // times beside the ops that it measured
 };
 /// Returns a self-contained page: every trace of the function's last call from as recorded to as run with the changes
 /// of each pass, forward and backward ops linked, the user's source, the kernels of fusions, memory, and time if it was

@@ -47,7 +47,8 @@ namespace detail {
 
 class UserExecutor;
 std::shared_ptr<UserExecutor> make_user_executor(std::string name, SourceLocation);
-const Symbol& register_operator(UserExecutor&, std::string_view signature, OperatorFunction run, OperatorOptions, SourceLocation);
+const Symbol& register_operator(UserExecutor&, std::string_view signature, OperatorFunction run, OperatorOptions,
+                                SourceLocation);
 void register_implementation(UserExecutor&, const Symbol&, OperatorFunction run, ImplementationOptions, SourceLocation);
 void register_augmented_forward(UserExecutor&, const Symbol&, AugmentedForwardFunction, SourceLocation);
 void register_backward(UserExecutor&, const Symbol&, BackwardFunction, SourceLocation);

@@ -121,7 +121,7 @@ class GradFunction<F, void, std::index_sequence<I...>, with_value> {
  public:
   explicit GradFunction(F callable) : callable_(std::make_shared<F>(std::move(callable))) {}
   template <class... A>
-    requires std::invocable<F&, detail::Stored<const A&>...>
+  requires std::invocable<F&, detail::Stored<const A&>...>
   auto operator()(const A&... arguments) const {
     return detail::value_or_gradient<with_value>(detail::Differentiated<F, detail::Stored<const A&>...>::run(
         *callable_, SourceLocation(), with_value ? "value_and_grad" : "grad", std::index_sequence<I...>(),
@@ -145,11 +145,15 @@ auto make_grad_function(F callable) {
 /// argument, `grad<0, 2>(f)` returns a tuple. The result, or the first element of its tuple, must be a scalar tensor.
 /// Leaves that are not floating tensors are returned unchanged.
 template <size_t... I, class F>
-auto grad(F callable) { return detail::make_grad_function<F, false, I...>(std::move(callable)); }
+auto grad(F callable) {
+  return detail::make_grad_function<F, false, I...>(std::move(callable));
+}
 
 /// Returns the callable's result and that of grad(), as a std::pair.
 template <size_t... I, class F>
-auto value_and_grad(F callable) { return detail::make_grad_function<F, true, I...>(std::move(callable)); }
+auto value_and_grad(F callable) {
+  return detail::make_grad_function<F, true, I...>(std::move(callable));
+}
 
 /// The pullback of vjp(): from a cotangent of the result's type to a tuple with one entry for each argument.
 template <class R, class... A>
@@ -211,8 +215,7 @@ auto vjp(F callable, const Given&... arguments) {
 
 /// Returns the trace of the callable on these arguments, without running it.
 template <class F, class... Given>
-  requires(!std::same_as<F, Tensor>)
-Trace trace(F callable, const Given&... arguments) {
+requires(!std::same_as<F, Tensor>) Trace trace(F callable, const Given&... arguments) {
   using Call = detail::CallWith<typename detail::ParametersOf<F, detail::Stored<const Given&>...>::Type>;
   return Call::trace(callable, SourceLocation(), detail::Stored<const Given&>(arguments)...);
 }
@@ -258,7 +261,8 @@ bool records_eagerly();
 /// them.
 class CheckpointScope {
  public:
-  CheckpointScope(const std::vector<Tensor>& inputs, std::function<void(const std::vector<Tensor>&)> run, SourceLocation at);
+  CheckpointScope(const std::vector<Tensor>& inputs, std::function<void(const std::vector<Tensor>&)> run,
+                  SourceLocation at);
   ~CheckpointScope();
   CheckpointScope(const CheckpointScope&) = delete;
   CheckpointScope& operator=(const CheckpointScope&) = delete;
@@ -270,9 +274,9 @@ class CheckpointScope {
 
 /// Calls `first_run` on the inputs without recording a history, and returns the tensors of its result with one: its
 /// backward calls `run`, on the same inputs and with the same RNG states, and runs backward on its results.
-std::vector<Tensor> run_reentrant_checkpoint(const std::vector<Tensor>& inputs,
-                                             const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& first_run,
-                                             std::function<std::vector<Tensor>(const std::vector<Tensor>&)> run, SourceLocation at);
+std::vector<Tensor> run_reentrant_checkpoint(
+    const std::vector<Tensor>& inputs, const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& first_run,
+    std::function<std::vector<Tensor>(const std::vector<Tensor>&)> run, SourceLocation at);
 
 template <class T>
 void take_tensors(T& object, std::vector<Tensor>& tensors) {
@@ -298,7 +302,8 @@ struct CheckpointOptions {
 namespace detail {
 /// A call of a checkpointed function.
 template <class F, class... Held>
-auto run_checkpointed(const std::shared_ptr<F>& callable, CheckpointOptions options, SourceLocation at, const Held&... arguments) {
+auto run_checkpointed(const std::shared_ptr<F>& callable, CheckpointOptions options, SourceLocation at,
+                      const Held&... arguments) {
   if (!records_eagerly()) return recomputed([&] { return invoke_at(*callable, at, Held(arguments)...); });
   using Result = decltype(invoke_at(*callable, at, Held(arguments)...));
   std::tuple<Held...> held(arguments...);
@@ -307,7 +312,8 @@ auto run_checkpointed(const std::shared_ptr<F>& callable, CheckpointOptions opti
   const auto run_on = [callable, at, held = std::move(held)](const std::vector<Tensor>& tensors) {
     const Tensor* next = tensors.data();
     const auto replaced = [&](const Held&... each) { return std::tuple<Held...>{with_tensors(each, next)...}; };
-    return std::apply([&](Held&&... each) { return invoke_at(*callable, at, std::move(each)...); }, std::apply(replaced, held));
+    return std::apply([&](Held&&... each) { return invoke_at(*callable, at, std::move(each)...); },
+                      std::apply(replaced, held));
   };
   if constexpr (!std::is_void_v<Result>) {
     const auto tensors_of = [](Result& result) {
@@ -317,7 +323,9 @@ auto run_checkpointed(const std::shared_ptr<F>& callable, CheckpointOptions opti
     };
     if (options.use_reentrant) {
       std::optional<Result> result;
-      const auto first_run = [&](const std::vector<Tensor>& tensors) { return tensors_of(result.emplace(run_on(tensors))); };
+      const auto first_run = [&](const std::vector<Tensor>& tensors) {
+        return tensors_of(result.emplace(run_on(tensors)));
+      };
       const auto run = [run_on, tensors_of](const std::vector<Tensor>& tensors) {
         Result again = run_on(tensors);
         return tensors_of(again);
@@ -327,7 +335,8 @@ auto run_checkpointed(const std::shared_ptr<F>& callable, CheckpointOptions opti
       return with_tensors(*result, next);
     }
   }
-  const CheckpointScope scope(inputs, [run_on](const std::vector<Tensor>& tensors) { (void)run_on(tensors); }, at);
+  const CheckpointScope scope(
+      inputs, [run_on](const std::vector<Tensor>& tensors) { (void)run_on(tensors); }, at);
   return invoke_at(*callable, at, Held(arguments)...);
 }
 }  // namespace detail
@@ -355,7 +364,7 @@ class Checkpointed<F, void> {
   Checkpointed(F callable, CheckpointOptions options, SourceLocation at)
       : callable_(std::make_shared<F>(std::move(callable))), options_(options), at_(at) {}
   template <class... A>
-    requires std::invocable<F&, detail::Stored<const A&>...>
+  requires std::invocable<F&, detail::Stored<const A&>...>
   auto operator()(const A&... arguments) const {
     return detail::run_checkpointed(callable_, options_, at_, detail::Stored<const A&>(arguments)...);
   }

@@ -51,7 +51,8 @@ class FusionExecutor {
 
   /// Allows calls of this operator in groups: those accepted by `checker`, a predicate on the operator's own C++ types,
   /// or all without one. Composite operators are fused as a unit. A view is only fused together with others.
-  void register_supported(const Symbol& symbol, detail::OperatorFunction checker = {}, SourceLocation at = SourceLocation::here()) {
+  void register_supported(const Symbol& symbol, detail::OperatorFunction checker = {},
+                          SourceLocation at = SourceLocation::here()) {
     detail::add_supported(supported_, symbol, std::move(checker), at);
   }
 

@@ -29,10 +29,10 @@ enum class Cache {
 
 /// Checks and annotations for debugging. check_nan and verify_against_eager run each op alone, which is slow.
 struct DebugOptions {
-  bool associate_forward = false;    // backward traces show the forward symbol of each op
-  bool check_traces = false;         // every trace is verified after every pass
-  bool check_nan = false;            // a NaN among the results is an error
-  bool verify_against_eager = false; // every call also runs the C++ function eagerly and compares
+  bool associate_forward = false;     // backward traces show the forward symbol of each op
+  bool check_traces = false;          // every trace is verified after every pass
+  bool check_nan = false;             // a NaN among the results is an error
+  bool verify_against_eager = false;  // every call also runs the C++ function eagerly and compares
 };
 
 /// Limits of a jitted function's cache, and reactions to frequent compiles. Members are given in this order.
@@ -55,13 +55,13 @@ struct CacheLimits {
 /// Members are given in this order.
 struct JitOptions {
   Cache cache = Cache::constant_values;
-  std::vector<std::string> executors = {};                     // names in priority order; empty: the default list
+  std::vector<std::string> executors = {};  // names in priority order; empty: the default list
   std::optional<std::set<std::string>> skip_transforms = {};
   bool fullgraph = false;
   /// Captures backward() calls inside (compiled_autograd.h), with the same executors.
   bool compiled_autograd = false;
-  std::vector<std::string> argument_names = {};                // for printing
-  std::optional<int64_t> memory_budget = {};                   // bytes saved for backward
+  std::vector<std::string> argument_names = {};  // for printing
+  std::optional<int64_t> memory_budget = {};     // bytes saved for backward
   DebugOptions debug = {};
   std::optional<Dtype> autocast = {};
   CacheLimits limits = {};
@@ -71,11 +71,11 @@ struct JitOptions {
 
 /// The contents of a jitted function's cache, in bytes unless noted otherwise.
 struct CacheStats {
-  int64_t versions = 0;       // entries: complete functions, and subgraphs of functions with graph breaks
-  int64_t sets_of_values = 0; // specializations of symbolic entries
-  int64_t evicted = 0;        // evicted entries and specializations
-  int64_t programs = 0;       // plans and the working state of runs
-  int64_t arenas = 0;         // memory for intermediate values that programs keep between calls
+  int64_t versions = 0;        // entries: complete functions, and subgraphs of functions with graph breaks
+  int64_t sets_of_values = 0;  // specializations of symbolic entries
+  int64_t evicted = 0;         // evicted entries and specializations
+  int64_t programs = 0;        // plans and the working state of runs
+  int64_t arenas = 0;          // memory for intermediate values that programs keep between calls
   int64_t traces = 0;
 };
 
@@ -89,7 +89,8 @@ struct CompileStats {
 namespace detail {
 class JitState;
 /// Captures the thread's backwards while the returned object lives.
-using OpenScope = std::shared_ptr<void> (*)(bool fullgraph, const std::vector<std::string>& executors, bool allow_excess_precision);
+using OpenScope = std::shared_ptr<void> (*)(bool fullgraph, const std::vector<std::string>& executors,
+                                            bool allow_excess_precision);
 std::shared_ptr<JitState> make_jit_state(std::shared_ptr<void> callable, JitOptions, OpenScope, SourceLocation);
 std::shared_ptr<JitState> with_transforms(const JitState&, std::vector<Transform>, SourceLocation);
 /// Looks the arguments up, compiles on a miss, and runs.
@@ -140,7 +141,7 @@ class JittedFunction<F, void> : public Jitted {
   explicit JittedFunction(std::shared_ptr<detail::JitState> state) : Jitted(std::move(state)) {}
 
   template <class... A>
-    requires std::invocable<F&, detail::Stored<const A&>...>
+  requires std::invocable<F&, detail::Stored<const A&>...>
   auto operator()(const A&... arguments) const {
     using Table = detail::CallableFor<F, detail::Stored<const A&>...>;
     if (detail::is_tracing())
@@ -170,7 +171,8 @@ class JittedFunction<F, void> : public Jitted {
 template <class F>
 auto jit(F callable, JitOptions options = {}, SourceLocation at = SourceLocation::here()) {
   using Function = JittedFunction<F, typename detail::SignatureOf<F>::Parameters>;
-  return Function(detail::make_jit_state(std::make_shared<F>(std::move(callable)), std::move(options), compiled_autograd::detail::open_scope, at));
+  return Function(detail::make_jit_state(std::make_shared<F>(std::move(callable)), std::move(options),
+                                         compiled_autograd::detail::open_scope, at));
 }
 
 /// Returns `f` with additional transforms, run after the grad transform and before the executors. A separate function,

@@ -30,7 +30,8 @@ namespace detail {
 /// A copy of row-major elements.
 Tensor copy_of_elements(const void* elements, Dtype, size_t count, const Shape&, const TensorOptions&, SourceLocation);
 template <class T>
-Tensor copy_of_elements(std::span<const T> elements, const Shape& shape, const TensorOptions& options, SourceLocation at) {
+Tensor copy_of_elements(std::span<const T> elements, const Shape& shape, const TensorOptions& options,
+                        SourceLocation at) {
   check_source<T>();
   if constexpr (has_dtype<T>) {
     return copy_of_elements(elements.data(), dtype_of_element<T>(), elements.size(), shape, options, at);
@@ -43,9 +44,9 @@ Tensor copy_of_elements(std::span<const T> elements, const Shape& shape, const T
 
 /// A tensor of these sizes with a copy of the row-major elements, of the dtype of T.
 template <class T>
-  requires(!std::is_const_v<T>)
-Tensor tensor(std::span<const T> elements, const Shape& shape, const TensorOptions& options = {},
-              SourceLocation at = SourceLocation::here()) {
+requires(!std::is_const_v<T>) Tensor
+    tensor(std::span<const T> elements, const Shape& shape, const TensorOptions& options = {},
+           SourceLocation at = SourceLocation::here()) {
   return detail::copy_of_elements(elements, shape, options, at);
 }
 template <class T, size_t count>

@@ -65,8 +65,7 @@ struct Embedding {
 struct NormalizedShape {
   std::vector<int64_t> sizes;
   template <fulgurite::detail::IntegerLike... T>
-    requires(sizeof...(T) > 0)
-  NormalizedShape(T... sizes) : sizes{static_cast<int64_t>(sizes)...} {}
+  requires(sizeof...(T) > 0) NormalizedShape(T... sizes) : sizes{static_cast<int64_t>(sizes)...} {}
   template <std::same_as<int64_t> T>
   NormalizedShape(std::vector<T> sizes) : sizes(std::move(sizes)) {}
 };
@@ -82,8 +81,9 @@ struct LayerNorm {
   template <size_t count>  // LayerNorm({8, 16}), which g++ 12 would find ambiguous
   explicit LayerNorm(const int64_t (&shape)[count], SourceLocation at = SourceLocation::here())
       : LayerNorm(NormalizedShape(std::vector<int64_t>(shape, shape + count)), LayerNormOptions(), at) {}
-  explicit LayerNorm(const NormalizedShape& shape, const fulgurite::detail::Given<double>& eps, bool elementwise_affine = true,
-            bool bias = true, const TensorOptions& options = {}, SourceLocation at = SourceLocation::here());
+  explicit LayerNorm(const NormalizedShape& shape, const fulgurite::detail::Given<double>& eps,
+                     bool elementwise_affine = true, bool bias = true, const TensorOptions& options = {},
+                     SourceLocation at = SourceLocation::here());
   Tensor operator()(const Tensor& x, SourceLocation at = SourceLocation::here()) const;
 };
 

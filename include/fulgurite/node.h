@@ -31,7 +31,8 @@ std::optional<Replaced> hook_result(F& hook, const Args&... arguments) {
   } else if constexpr (std::is_convertible_v<Result, std::optional<Replaced>>) {
     return hook(arguments...);
   } else {
-    static_assert(std::is_void_v<Result>, "a hook returns what replaces its argument, a std::optional of it, std::nullopt or nothing");
+    static_assert(std::is_void_v<Result>,
+                  "a hook returns what replaces its argument, a std::optional of it, std::nullopt or nothing");
   }
 }
 
@@ -43,7 +44,7 @@ class Hook {
  public:
   template <class F>
   requires(!std::same_as<std::remove_cvref_t<F>, Hook> && std::invocable<F&, const Tensor&>)
-  Hook(F hook, std::shared_ptr<const void> recorded_as = {})
+      Hook(F hook, std::shared_ptr<const void> recorded_as = {})
       : run_([hook = std::move(hook)](const Tensor& gradient) mutable {
           return detail::hook_result<Tensor>(hook, gradient).value_or(Tensor());
         }),
@@ -65,7 +66,8 @@ class Hook {
 class NodePrehook {
  public:
   template <class F>
-  requires(!std::same_as<std::remove_cvref_t<F>, NodePrehook> && std::invocable<F&, const std::vector<Tensor>&>) NodePrehook(F hook)
+  requires(!std::same_as<std::remove_cvref_t<F>, NodePrehook> && std::invocable<F&, const std::vector<Tensor>&>)
+      NodePrehook(F hook)
       : run_([hook = std::move(hook)](const std::vector<Tensor>& gradients) mutable {
           return detail::hook_result<std::vector<Tensor>>(hook, gradients);
         }) {}
@@ -82,10 +84,12 @@ class NodeHook {
   template <class F>
   requires(!std::same_as<std::remove_cvref_t<F>, NodeHook> &&
            std::invocable<F&, const std::vector<Tensor>&, const std::vector<Tensor>&>) NodeHook(F hook)
-      : run_([hook = std::move(hook)](const std::vector<Tensor>& of_inputs, const std::vector<Tensor>& of_outputs) mutable {
+      : run_([hook = std::move(hook)](const std::vector<Tensor>& of_inputs,
+                                      const std::vector<Tensor>& of_outputs) mutable {
           return detail::hook_result<std::vector<Tensor>>(hook, of_inputs, of_outputs);
         }) {}
-  std::optional<std::vector<Tensor>> operator()(const std::vector<Tensor>& of_inputs, const std::vector<Tensor>& of_outputs) const {
+  std::optional<std::vector<Tensor>> operator()(const std::vector<Tensor>& of_inputs,
+                                                const std::vector<Tensor>& of_outputs) const {
     return run_(of_inputs, of_outputs);
   }
 

@@ -30,8 +30,24 @@ int64_t integer_of(const Tensor&, SourceLocation);
 
 /// The operations on symbolic scalars; their names in traces are prims.add_numbers, …
 enum class NumberOperation : uint8_t {
-  add, subtract, multiply, divide, floor_divide, remainder, negate, minimum, maximum, square_root,
-  to_float, equal, not_equal, less, less_equal, greater, greater_equal, logical_not
+  add,
+  subtract,
+  multiply,
+  divide,
+  floor_divide,
+  remainder,
+  negate,
+  minimum,
+  maximum,
+  square_root,
+  to_float,
+  equal,
+  not_equal,
+  less,
+  less_equal,
+  greater,
+  greater_equal,
+  logical_not
 };
 // Called only if an operand is a number proxy: recorded by the innermost tracer.
 [[gnu::cold]] Int record_integer(NumberOperation, Int, Int);
@@ -51,32 +67,38 @@ enum class NumberOperation : uint8_t {
 template <CppInteger T>
 constexpr int64_t exact_integer(T value) {
   if constexpr (std::is_unsigned_v<T> && sizeof(T) >= sizeof(int64_t))
-    if (value > static_cast<T>(INT64_MAX)) [[unlikely]] refuse_unsigned(value);
+    if (value > static_cast<T>(INT64_MAX)) [[unlikely]]
+      refuse_unsigned(value);
   return static_cast<int64_t>(value);
 }
 // A size that overflows is an error, not another size.
 inline int64_t exact_add(int64_t a, int64_t b) {
   int64_t result;
-  if (__builtin_add_overflow(a, b, &result)) [[unlikely]] refuse_overflow();
+  if (__builtin_add_overflow(a, b, &result)) [[unlikely]]
+    refuse_overflow();
   return result;
 }
 inline int64_t exact_subtract(int64_t a, int64_t b) {
   int64_t result;
-  if (__builtin_sub_overflow(a, b, &result)) [[unlikely]] refuse_overflow();
+  if (__builtin_sub_overflow(a, b, &result)) [[unlikely]]
+    refuse_overflow();
   return result;
 }
 inline int64_t exact_multiply(int64_t a, int64_t b) {
   int64_t result;
-  if (__builtin_mul_overflow(a, b, &result)) [[unlikely]] refuse_overflow();
+  if (__builtin_mul_overflow(a, b, &result)) [[unlikely]]
+    refuse_overflow();
   return result;
 }
 [[noreturn, gnu::cold]] void refuse_division_by_zero();
 inline int64_t exact_divide(int64_t a, int64_t b) {
-  if (b == 0) [[unlikely]] refuse_division_by_zero();
+  if (b == 0) [[unlikely]]
+    refuse_division_by_zero();
   return b == -1 ? exact_subtract(0, a) : a / b;
 }
 inline int64_t exact_remainder(int64_t a, int64_t b) {
-  if (b == 0) [[unlikely]] refuse_division_by_zero();
+  if (b == 0) [[unlikely]]
+    refuse_division_by_zero();
   return b == -1 ? 0 : a % b;
 }
 }  // namespace detail
@@ -96,7 +118,8 @@ class Int {
 
   /// The C++ number; for a symbol, this fixes the value and adds a guard.
   constexpr operator int64_t() const {
-    if (proxy_) [[unlikely]] return detail::concretize(*this);
+    if (proxy_) [[unlikely]]
+      return detail::concretize(*this);
     return value_;
   }
   bool is_symbolic() const { return proxy_ != nullptr; }
@@ -116,12 +139,14 @@ class Float {
   template <CppNumber T>
   constexpr Float(T value) : value_(static_cast<double>(value)) {}
   Float(Int value) {
-    if (value.is_symbolic()) [[unlikely]] *this = detail::record_conversion(value);
+    if (value.is_symbolic()) [[unlikely]]
+      *this = detail::record_conversion(value);
     else value_ = static_cast<double>(value.hint());
   }
   constexpr Float(double hint, const NumberProxy* proxy) : value_(hint), proxy_(proxy) {}
   constexpr operator double() const {
-    if (proxy_) [[unlikely]] return detail::concretize(*this);
+    if (proxy_) [[unlikely]]
+      return detail::concretize(*this);
     return value_;
   }
   bool is_symbolic() const { return proxy_ != nullptr; }
@@ -141,7 +166,8 @@ class Bool {
   constexpr Bool(T value) : value_(value) {}
   constexpr Bool(bool hint, const NumberProxy* proxy) : value_(hint), proxy_(proxy) {}
   constexpr operator bool() const {
-    if (proxy_) [[unlikely]] return detail::concretize(*this);
+    if (proxy_) [[unlikely]]
+      return detail::concretize(*this);
     return value_;
   }
   bool is_symbolic() const { return proxy_ != nullptr; }
@@ -162,8 +188,7 @@ namespace detail {
 template <class T>
 inline constexpr bool is_own_number = std::same_as<T, Int> || std::same_as<T, Float>;
 template <class A, class B>
-concept OwnPair = (is_own_number<A> && (CppNumber<B> || is_own_number<B>)) ||
-                  (is_own_number<B> && CppNumber<A>);
+concept OwnPair = (is_own_number<A> && (CppNumber<B> || is_own_number<B>)) || (is_own_number<B> && CppNumber<A>);
 template <class T>
 inline constexpr bool is_integral_number = CppInteger<T> || std::same_as<T, Int>;
 template <class A, class B>
@@ -172,21 +197,18 @@ using Common = std::conditional_t<is_integral_number<A> && is_integral_number<B>
 
 // Arithmetic and comparison of numbers if at least one is an Int, Float or Bool. Integer `/` and `%` round toward zero
 // as in C++.
-#define FULGURITE_NUMBER_ARITHMETIC(op, name)                                                      \
-  template <class A, class B>                                                                      \
-    requires detail::OwnPair<A, B>                                                                 \
-  auto operator op(A a, B b)->detail::Common<A, B> {                                               \
-    const detail::Common<A, B> x(a), y(b);                                                         \
-    if (x.proxy() || y.proxy()) [[unlikely]] {                                                     \
-      if constexpr (std::same_as<detail::Common<A, B>, Int>)                                       \
-        return detail::record_integer(detail::NumberOperation::name, x, y);                        \
-      else                                                                                         \
-        return detail::record_float(detail::NumberOperation::name, x, y);                          \
-    }                                                                                              \
-    if constexpr (std::same_as<detail::Common<A, B>, Int>)                                         \
-      return detail::exact_##name(x.hint(), y.hint());                                             \
-    else                                                                                           \
-      return x.hint() op y.hint();                                                                 \
+#define FULGURITE_NUMBER_ARITHMETIC(op, name)                                                               \
+  template <class A, class B>                                                                               \
+  requires detail::OwnPair<A, B>                                                                            \
+  auto operator op(A a, B b)->detail::Common<A, B> {                                                        \
+    const detail::Common<A, B> x(a), y(b);                                                                  \
+    if (x.proxy() || y.proxy()) [[unlikely]] {                                                              \
+      if constexpr (std::same_as<detail::Common<A, B>, Int>)                                                \
+        return detail::record_integer(detail::NumberOperation::name, x, y);                                 \
+      else return detail::record_float(detail::NumberOperation::name, x, y);                                \
+    }                                                                                                       \
+    if constexpr (std::same_as<detail::Common<A, B>, Int>) return detail::exact_##name(x.hint(), y.hint()); \
+    else return x.hint() op y.hint();                                                                       \
   }
 FULGURITE_NUMBER_ARITHMETIC(+, add)
 FULGURITE_NUMBER_ARITHMETIC(-, subtract)
@@ -194,14 +216,13 @@ FULGURITE_NUMBER_ARITHMETIC(*, multiply)
 FULGURITE_NUMBER_ARITHMETIC(/, divide)
 #undef FULGURITE_NUMBER_ARITHMETIC
 
-#define FULGURITE_NUMBER_COMPARISON(op, name)                                                      \
-  template <class A, class B>                                                                      \
-    requires detail::OwnPair<A, B>                                                                 \
-  Bool operator op(A a, B b) {                                                                     \
-    const detail::Common<A, B> x(a), y(b);                                                         \
-    if (x.proxy() || y.proxy()) [[unlikely]]                                                       \
-      return detail::record_comparison(detail::NumberOperation::name, x, y);                       \
-    return x.hint() op y.hint();                                                                   \
+#define FULGURITE_NUMBER_COMPARISON(op, name)                                \
+  template <class A, class B>                                                \
+  requires detail::OwnPair<A, B> Bool operator op(A a, B b) {                \
+    const detail::Common<A, B> x(a), y(b);                                   \
+    if (x.proxy() || y.proxy()) [[unlikely]]                                 \
+      return detail::record_comparison(detail::NumberOperation::name, x, y); \
+    return x.hint() op y.hint();                                             \
   }
 FULGURITE_NUMBER_COMPARISON(==, equal)
 FULGURITE_NUMBER_COMPARISON(!=, not_equal)
@@ -212,9 +233,8 @@ FULGURITE_NUMBER_COMPARISON(>=, greater_equal)
 #undef FULGURITE_NUMBER_COMPARISON
 
 template <class A, class B>
-  requires(std::same_as<A, Int> && detail::is_integral_number<B>) ||
-          (std::same_as<B, Int> && CppInteger<A>)
-Int operator%(A a, B b) {
+requires(std::same_as<A, Int>&& detail::is_integral_number<B>) ||
+    (std::same_as<B, Int> && CppInteger<A>)Int operator%(A a, B b) {
   const Int x(a), y(b);
   if (x.proxy() || y.proxy()) [[unlikely]]
     return detail::record_integer(detail::NumberOperation::remainder, x, y);
@@ -222,41 +242,43 @@ Int operator%(A a, B b) {
 }
 template <std::same_as<Int> T>
 Int operator-(T a) {
-  if (a.proxy()) [[unlikely]] return detail::record_integer(detail::NumberOperation::negate, a, a);
+  if (a.proxy()) [[unlikely]]
+    return detail::record_integer(detail::NumberOperation::negate, a, a);
   return detail::exact_subtract(0, a.hint());
 }
 inline Float operator-(Float a) {
-  if (a.proxy()) [[unlikely]] return detail::record_float(detail::NumberOperation::negate, a, a);
+  if (a.proxy()) [[unlikely]]
+    return detail::record_float(detail::NumberOperation::negate, a, a);
   return -a.hint();
 }
 template <class B>
-  requires detail::OwnPair<Int, B>
-Int& operator+=(Int& a, B b) { return a = a + b; }
+requires detail::OwnPair<Int, B> Int& operator+=(Int& a, B b) { return a = a + b; }
 template <class B>
-  requires detail::OwnPair<Int, B>
-Int& operator-=(Int& a, B b) { return a = a - b; }
+requires detail::OwnPair<Int, B> Int& operator-=(Int& a, B b) { return a = a - b; }
 template <class B>
-  requires detail::OwnPair<Int, B>
-Int& operator*=(Int& a, B b) { return a = a * b; }
+requires detail::OwnPair<Int, B> Int& operator*=(Int& a, B b) { return a = a * b; }
 template <class B>
-  requires detail::OwnPair<Int, B>
-Int& operator/=(Int& a, B b) { return a = a / b; }
+requires detail::OwnPair<Int, B> Int& operator/=(Int& a, B b) { return a = a / b; }
 inline Int& operator++(Int& a) { return a = a + 1; }
-inline Int operator++(Int& a, int) { const Int before = a; a = a + 1; return before; }
+inline Int operator++(Int& a, int) {
+  const Int before = a;
+  a = a + 1;
+  return before;
+}
 inline Int& operator--(Int& a) { return a = a - 1; }
-inline Int operator--(Int& a, int) { const Int before = a; a = a - 1; return before; }
+inline Int operator--(Int& a, int) {
+  const Int before = a;
+  a = a - 1;
+  return before;
+}
 template <class B>
-  requires detail::OwnPair<Float, B>
-Float& operator+=(Float& a, B b) { return a = a + b; }
+requires detail::OwnPair<Float, B> Float& operator+=(Float& a, B b) { return a = a + b; }
 template <class B>
-  requires detail::OwnPair<Float, B>
-Float& operator-=(Float& a, B b) { return a = a - b; }
+requires detail::OwnPair<Float, B> Float& operator-=(Float& a, B b) { return a = a - b; }
 template <class B>
-  requires detail::OwnPair<Float, B>
-Float& operator*=(Float& a, B b) { return a = a * b; }
+requires detail::OwnPair<Float, B> Float& operator*=(Float& a, B b) { return a = a * b; }
 template <class B>
-  requires detail::OwnPair<Float, B>
-Float& operator/=(Float& a, B b) { return a = a / b; }
+requires detail::OwnPair<Float, B> Float& operator/=(Float& a, B b) { return a = a / b; }
 
 inline bool operator==(Bool a, bool b) { return static_cast<bool>(a) == b; }
 inline bool operator==(Bool a, Bool b) { return static_cast<bool>(a) == static_cast<bool>(b); }

@@ -19,11 +19,11 @@ namespace examine {
 struct MachineLimits {
   /// The speed of copies of one size.
   struct Bandwidth {
-    int64_t bytes = 0;            // read and written in one copy
+    int64_t bytes = 0;  // read and written in one copy
     double bytes_per_second = 0;
   };
   int threads = 0;
-  std::vector<Bandwidth> bandwidths;  // small amounts stay in caches
+  std::vector<Bandwidth> bandwidths;               // small amounts stay in caches
   double f32_operations = 0, bf16_operations = 0;  // floating operations per second
   double bandwidth(int64_t bytes) const;
 };
@@ -45,28 +45,28 @@ std::vector<Lifetime> lifetimes(const Trace&);
 struct Report {
   /// One op of the step.
   struct Line {
-    std::string text;       // "auto t0 = matmul(t_0, t_1);"
-    std::string name;       // of the operator, "torch.matmul", or of the fusion
+    std::string text;  // "auto t0 = matmul(t_0, t_1);"
+    std::string name;  // of the operator, "torch.matmul", or of the fusion
     /// The key of the tables: the operator, or for a fusion its contents: "fusion: mul, add, tanh"
     std::string operation;
-    std::string executor;   // empty for ops that only name memory
+    std::string executor;  // empty for ops that only name memory
     SourceLocation source;
-    std::vector<SourceLocation> sources;  // of a fusion, for each op in it
-    double microseconds = 0;              // in all runs of the step
+    std::vector<SourceLocation> sources;        // of a fusion, for each op in it
+    double microseconds = 0;                    // in all runs of the step
     int64_t bytes_read = 0, bytes_written = 0;  // in one run; each element of memory once
     int64_t operations = 0;                     // floating operations in one run
     int64_t alive = 0;                          // bytes of tensors when it has run
     /// The machine's minimum time for these bytes and operations, divided by the actual time.
     double share_of_limit = 0;
-    bool is_statement = true;                   // not a deletion, an unpacking or the return
+    bool is_statement = true;  // not a deletion, an unpacking or the return
   };
   /// One program of the function.
   struct Part {
     Stage stage = Stage::forward;
-    std::string name;          // its trace's
-    int runs = 0;              // in the step
-    double microseconds = 0;   // of its ops
-    std::vector<Line> lines;   // those of its trace, in order
+    std::string name;         // its trace's
+    int runs = 0;             // in the step
+    double microseconds = 0;  // of its ops
+    std::vector<Line> lines;  // those of its trace, in order
     MemoryReport memory;
     int64_t arena_bytes = 0;            // the arena of the program's plan
     std::vector<Lifetime> at_the_peak;  // values alive at the peak, the largest first
@@ -84,12 +84,12 @@ struct Report {
     int64_t bytes = 0, operations = 0;
   };
 
-  std::vector<Part> parts;           // forwards, then backwards
-  std::vector<Event> events;         // in order of time
-  double step = 0;                   // microseconds
-  double plain_step = 0;             // … of steps that were not timed op by op, run in turn with the others: the median
+  std::vector<Part> parts;    // forwards, then backwards
+  std::vector<Event> events;  // in order of time
+  double step = 0;            // microseconds
+  double plain_step = 0;      // … of steps that were not timed op by op, run in turn with the others: the median
   double least_step = 0, least_plain_step = 0;
-  int steps = 0;                     // number of steps of each kind
+  int steps = 0;  // number of steps of each kind
   MachineLimits limits;
 
   double in_lines() const;

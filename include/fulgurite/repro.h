@@ -43,7 +43,8 @@ struct KernelLayout {
 class Kernel {
  public:
   template <class Launch>
-  Kernel(void (*kernel)(const Launch&, long, long), const KernelLayout& layout) : Kernel(reinterpret_cast<void (*)()>(kernel), layout) {}
+  Kernel(void (*kernel)(const Launch&, long, long), const KernelLayout& layout)
+      : Kernel(reinterpret_cast<void (*)()>(kernel), layout) {}
   void run(std::span<const Tensor> inputs, std::span<const Tensor> results) const;
 
  private:
@@ -55,7 +56,8 @@ class Kernel {
 /// The blocking of a GEMM's kernels: rows of a tile, columns of a panel, K in a step, steps of a K block that is all of
 /// K and of one of several, rows of a block, columns packed at a time.
 struct ProductTiles {
-  int tile_rows = 0, panel_rows = 0, step_depth = 0, slice_steps = 0, several_steps = 0, block_rows = 0, packed_numbers = 0;
+  int tile_rows = 0, panel_rows = 0, step_depth = 0, slice_steps = 0, several_steps = 0, block_rows = 0,
+      packed_numbers = 0;
 };
 /// An epilogue operand of a GEMM's kernel: a tensor of the result's sizes, or a row that broadcasts.
 struct ProductOperand {
@@ -76,7 +78,8 @@ struct ProductLayout {
 class Product {
  public:
   template <class Launch>
-  Product(void (*pack)(const Launch&, long, long), void (*multiply)(const Launch&, long, long), const ProductLayout& layout)
+  Product(void (*pack)(const Launch&, long, long), void (*multiply)(const Launch&, long, long),
+          const ProductLayout& layout)
       : Product(reinterpret_cast<void (*)()>(pack), reinterpret_cast<void (*)()>(multiply), layout) {}
   void run(std::span<const Tensor> inputs, std::span<const Tensor> results) const;
 
@@ -104,7 +107,8 @@ using Side = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 /// a report, and returns a program's exit status: 1 if they differ. Before each timed run the machine's state is that
 /// of the surrounding program: other memory has gone through the caches, the library has run similar ops on other
 /// tensors, and each tensor has the described reuse distance. Overwritten inputs are restored.
-int compare(const std::string& title, const Side& subject, const Side& reference, Tolerance = {}, int runs = 20, const Conditions& = {});
+int compare(const std::string& title, const Side& subject, const Side& reference, Tolerance = {}, int runs = 20,
+            const Conditions& = {});
 
 }  // namespace fulgurite::examine
 #pragma GCC visibility pop

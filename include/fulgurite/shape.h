@@ -102,13 +102,11 @@ class Dims : public Shape {
  public:
   Dims() = default;
   template <detail::DimensionLike... T>
-    requires(sizeof...(T) > 0)
-  Dims(const T&... dims) : Shape({Int(dims)...}) {}
+  requires(sizeof...(T) > 0) Dims(const T&... dims) : Shape({Int(dims)...}) {}
   template <std::same_as<Shape> S>
   Dims(const S& dims) : Shape(dims) {}
   template <detail::IntegerLike T>
-    requires(std::same_as<T, int64_t> || std::same_as<T, Int>)
-  Dims(const std::vector<T>& dims) : Shape(dims) {}
+  requires(std::same_as<T, int64_t> || std::same_as<T, Int>) Dims(const std::vector<T>& dims) : Shape(dims) {}
 };
 
 /// The padding of a convolution: sizes, or "same" (the result has the input's sizes) or "valid" (none).
@@ -116,8 +114,7 @@ class Padding {
  public:
   Padding() = default;
   template <detail::IntegerLike... T>
-    requires(sizeof...(T) > 0)
-  Padding(T... sizes) : sizes_(sizes...) {}
+  requires(sizeof...(T) > 0) Padding(T... sizes) : sizes_(sizes...) {}
   template <std::derived_from<Shape> S>
   Padding(const S& sizes) : sizes_(sizes) {}
   Padding(const char* name) : name_(name) {}
@@ -137,8 +134,7 @@ class Numbers {
  public:
   Numbers() = default;
   template <detail::NumberLike... T>
-    requires(sizeof...(T) > 0)
-  Numbers(T... numbers) : numbers_{Float(numbers)...} {}
+  requires(sizeof...(T) > 0) Numbers(T... numbers) : numbers_{Float(numbers)...} {}
   template <std::same_as<double> T>
   Numbers(const std::vector<T>& numbers) : numbers_(numbers.begin(), numbers.end()) {}
 

@@ -11,8 +11,7 @@ struct SourceLocation {
   const char* file = "";
   int line = 0;
 
-  static constexpr SourceLocation here(const char* file = __builtin_FILE(),
-                                       int line = __builtin_LINE()) {
+  static constexpr SourceLocation here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
     return {file, line};
   }
   friend constexpr bool operator==(const SourceLocation& a, const SourceLocation& b) {

@@ -19,12 +19,12 @@ namespace examine {
 struct Supported {
   /// One operator that the function calls.
   struct Operator {
-    std::string name;        // "torch.nn.functional.gelu"
+    std::string name;  // "torch.nn.functional.gelu"
     int calls = 0;
     /// The first of the default list that accepts the first call; "decomposed": its subsymbols run instead.
     std::string executor;
     bool has_gradient = true;
-    SourceLocation source;   // of the first call
+    SourceLocation source;  // of the first call
   };
   enum class Kind : uint8_t {
     unknown_operator,  // there is no operator of that name

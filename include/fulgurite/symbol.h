@@ -22,13 +22,27 @@ class Tensor;
 
 /// One parameter of an operator, as its signature spells it.
 struct Parameter {
-  enum class Type : uint8_t { tensor, operand, tensors, integer, integers, floating, floatings, boolean, string, padding, dtype, device, indices };
+  enum class Type : uint8_t {
+    tensor,
+    operand,
+    tensors,
+    integer,
+    integers,
+    floating,
+    floatings,
+    boolean,
+    string,
+    padding,
+    dtype,
+    device,
+    indices
+  };
   std::string_view name{};
   Type type = Type::tensor;
-  bool optional = false;           // "Tensor?": none is allowed
-  bool optional_elements = false;  // "Tensor?[]": elements of the list may be none
-  bool keyword_only = false;       // after "*" in the signature
-  std::string_view default_text{}; // "" if the argument is required
+  bool optional = false;            // "Tensor?": none is allowed
+  bool optional_elements = false;   // "Tensor?[]": elements of the list may be none
+  bool keyword_only = false;        // after "*" in the signature
+  std::string_view default_text{};  // "" if the argument is required
 };
 
 /// The parsed form of "torch.sum(Tensor input, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor".
@@ -43,7 +57,7 @@ struct Signature {
   std::string_view name;            // "gelu"
   std::array<Parameter, max_parameters> parameters{};
   int parameter_count = 0;
-  int result_count = 1;             // Signature::list for Tensor[]
+  int result_count = 1;  // Signature::list for Tensor[]
 
   template <size_t N>
   consteval Signature(const char (&spelling)[N]) : Signature(std::string_view(spelling, N - 1)) {}
@@ -56,18 +70,18 @@ struct Signature {
 
 /// Properties of an operator, besides its rules.
 struct Traits {
-  bool pointwise = false;            // each result element depends only on the broadcast elements of the operands
+  bool pointwise = false;  // each result element depends only on the broadcast elements of the operands
   bool reduction = false;
-  bool view = false;                 // the result shares the first tensor's storage if strides allow
-  bool random = false;               // consumes RNG: kept in program order, never merged or recomputed
-  bool in_place = false;             // writes into its first tensor
+  bool view = false;      // the result shares the first tensor's storage if strides allow
+  bool random = false;    // consumes RNG: kept in program order, never merged or recomputed
+  bool in_place = false;  // writes into its first tensor
   /// There is a name_() that writes the result into the first tensor; pointwise operators all have one.
   bool has_in_place_form = false;
-  bool side_effect = false;          // kept even if its results are unused
-  bool not_differentiable = false;   // no result can carry a gradient
-  bool always_differentiate = false; // its gradient rule runs even if no argument requires one
-  bool matmul = false;               // never recomputed unless tagged
-  bool structural = false;           // belongs to the trace itself: return, del, unpack, …
+  bool side_effect = false;           // kept even if its results are unused
+  bool not_differentiable = false;    // no result can carry a gradient
+  bool always_differentiate = false;  // its gradient rule runs even if no argument requires one
+  bool matmul = false;                // never recomputed unless tagged
+  bool structural = false;            // belongs to the trace itself: return, del, unpack, …
 };
 
 /// Value ranges for tests: arguments in the domain of the rules.
@@ -77,7 +91,8 @@ struct Samples {
   double tolerance_scale = 1;
 };
 
-/// The functions of an operator's record: result types, decomposition, gradient, strides of a view, and write through a view.
+/// The functions of an operator's record: result types, decomposition, gradient, strides of a view, and write through a
+/// view.
 using InferRule = void (*)(std::span<const Argument>, InferredTypes&);
 using DecomposeRule = void (*)(std::span<const Argument>, Results&, SourceLocation);
 using GradientRule = void (*)(Gradient&);
@@ -134,8 +149,9 @@ struct SignatureReader {
   constexpr std::string_view identifier() {
     skip_spaces();
     const size_t start = at;
-    while (at < text.size() && (text[at] == '_' || text[at] == '.' || text[at] == ':' || (text[at] >= '0' && text[at] <= '9') ||
-                                (text[at] >= 'a' && text[at] <= 'z') || (text[at] >= 'A' && text[at] <= 'Z')))
+    while (at < text.size() &&
+           (text[at] == '_' || text[at] == '.' || text[at] == ':' || (text[at] >= '0' && text[at] <= '9') ||
+            (text[at] >= 'a' && text[at] <= 'z') || (text[at] >= 'A' && text[at] <= 'Z')))
       ++at;
     if (at == start) throw "a name is missing";
     return text.substr(start, at - start);
@@ -154,9 +170,11 @@ struct SignatureReader {
   constexpr Parameter::Type type() {
     using Type = Parameter::Type;
     constexpr std::pair<std::string_view, Type> types[] = {
-        {"Tensor[]", Type::tensors}, {"Tensor", Type::tensor}, {"Operand", Type::operand}, {"int[]", Type::integers},
-        {"int", Type::integer},      {"float[]", Type::floatings}, {"float", Type::floating}, {"bool", Type::boolean}, {"str", Type::string}, {"Padding", Type::padding},
-        {"Dtype", Type::dtype},      {"Device", Type::device},  {"Index[]", Type::indices}};
+        {"Tensor[]", Type::tensors}, {"Tensor", Type::tensor}, {"Operand", Type::operand},
+        {"int[]", Type::integers},   {"int", Type::integer},   {"float[]", Type::floatings},
+        {"float", Type::floating},   {"bool", Type::boolean},  {"str", Type::string},
+        {"Padding", Type::padding},  {"Dtype", Type::dtype},   {"Device", Type::device},
+        {"Index[]", Type::indices}};
     for (const auto& [spelling, type] : types)
       if (take(spelling)) return type;
     throw "a parameter's type is not one of Tensor, Operand, Tensor[], Tensor?[], int, int[], float, float[], bool, str, Padding, Dtype, Device, Index[]";

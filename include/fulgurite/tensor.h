@@ -71,7 +71,8 @@ class Tensor : public TensorMethods {
     if constexpr (std::is_same_v<T, bool>) return item_as_double(at) != 0;
     else if constexpr (std::is_same_v<T, float>) return static_cast<T>(item_as_double(Limits::max(), at));
     else if constexpr (!std::is_integral_v<T>) return static_cast<T>(item_as_double(at));
-    else if constexpr (sizeof(T) < sizeof(int64_t)) return static_cast<T>(item_as_integer(Limits::min(), Limits::max(), at));
+    else if constexpr (sizeof(T) < sizeof(int64_t))
+      return static_cast<T>(item_as_integer(Limits::min(), Limits::max(), at));
     else return static_cast<T>(item_as_integer(Limits::min(), INT64_MAX, at));
   }
   /// The elements in row-major order; throws if T is not the tensor's type (bool for boolean; float for f32 …).
@@ -118,7 +119,8 @@ class Tensor : public TensorMethods {
   /// Runs `hook` on this tensor's gradient when it is complete; its return value replaces the gradient. See autograd.h.
   HookHandle register_hook(const Hook& hook, SourceLocation at = SourceLocation::here()) const;
   /// Runs `hook` on this leaf after a gradient was accumulated into its grad().
-  HookHandle register_post_accumulate_grad_hook(std::function<void(Tensor)> hook, SourceLocation at = SourceLocation::here()) const;
+  HookHandle register_post_accumulate_grad_hook(std::function<void(Tensor)> hook,
+                                                SourceLocation at = SourceLocation::here()) const;
   /// Makes backward() store the gradient of a tensor that is not a leaf in grad().
   void retain_grad(SourceLocation at = SourceLocation::here()) const;
 
@@ -128,7 +130,8 @@ class Tensor : public TensorMethods {
   Tensor operator()(const Index&, const Index&, const Index&, const Index&) const;
   Tensor operator()(const Index&, const Index&, const Index&, const Index&, const Index&) const;
   Tensor operator()(const Index&, const Index&, const Index&, const Index&, const Index&, const Index&) const;
-  Tensor operator()(const Index&, const Index&, const Index&, const Index&, const Index&, const Index&, const Index&) const;
+  Tensor operator()(const Index&, const Index&, const Index&, const Index&, const Index&, const Index&,
+                    const Index&) const;
   Tensor operator()(const Index&, const Index&, const Index&, const Index&, const Index&, const Index&, const Index&,
                     const Index&) const;
   Tensor operator[](const Index&) const;
@@ -219,7 +222,8 @@ class Index {
   explicit Index(int i, SourceLocation at = SourceLocation::here()) : kind_(Kind::integer), integer_(i), at_(at) {}
   explicit Index(long i, SourceLocation at = SourceLocation::here()) : kind_(Kind::integer), integer_(i), at_(at) {}
   explicit Index(unsigned i, SourceLocation at = SourceLocation::here()) : kind_(Kind::integer), integer_(i), at_(at) {}
-  explicit Index(unsigned long i, SourceLocation at = SourceLocation::here()) : kind_(Kind::integer), integer_(i), at_(at) {}
+  explicit Index(unsigned long i, SourceLocation at = SourceLocation::here())
+      : kind_(Kind::integer), integer_(i), at_(at) {}
   Index(const Slice& s, SourceLocation at = SourceLocation::here()) : kind_(Kind::slice), slice_(s), at_(at) {}
   Index(EllipsisType, SourceLocation at = SourceLocation::here()) : kind_(Kind::ellipsis), at_(at) {}
   Index(NoneType, SourceLocation at = SourceLocation::here()) : kind_(Kind::none), at_(at) {}
@@ -268,9 +272,13 @@ class TensorData {
   explicit TensorData(bool value) { *this = value; }
   TensorData(std::initializer_list<TensorData> rows) : TensorData(rows.begin(), rows.size()) {}
   template <class T>
-  TensorData(const std::vector<T>& values) { *this = of_range(values); }
+  TensorData(const std::vector<T>& values) {
+    *this = of_range(values);
+  }
   template <class T, size_t N>
-  TensorData(const std::array<T, N>& values) { *this = of_range(values); }
+  TensorData(const std::array<T, N>& values) {
+    *this = of_range(values);
+  }
 
   const Shape& shape() const { return shape_; }
   Dtype dtype() const { return is_default_floating_ ? default_dtype() : dtype_; }

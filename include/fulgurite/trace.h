@@ -23,10 +23,10 @@ struct Implementation;
 
 /// Options of print().
 struct PrintOptions {
-  bool time = true;     // "(took 3 milliseconds)" in the provenance line
-  bool source = true;   // the user's lines as comments
-  bool strides = false; // strides in type comments
-  int depth = -1;       // levels of subsymbols shown as comments; -1: all
+  bool time = true;      // "(took 3 milliseconds)" in the provenance line
+  bool source = true;    // the user's lines as comments
+  bool strides = false;  // strides in type comments
+  int depth = -1;        // levels of subsymbols shown as comments; -1: all
 };
 
 /// The forward op that a backward symbol serves. `id` is the link: passes keep it even if they rename or merge. The
@@ -92,12 +92,12 @@ struct Trace {
   std::vector<Value> args;
   SharedVector<BoundSymbol> bound_symbols;
   Tags tags;
-  std::string provenance;          // "Dead Code Elimination"; empty as recorded
-  double milliseconds = 0;         // duration of the pass
-  int next_id = 0;                 // the next proxy's id
-  int next_name = 0;               // the next number in a name
+  std::string provenance;                                          // "Dead Code Elimination"; empty as recorded
+  double milliseconds = 0;                                         // duration of the pass
+  int next_id = 0;                                                 // the next proxy's id
+  int next_name = 0;                                               // the next number in a name
   std::shared_ptr<std::vector<detail::Ref<NumberProxy>>> numbers;  // the symbols that sizes refer to
-  bool associate_forward = false;  // print each backward symbol's forward symbol
+  bool associate_forward = false;                                  // print each backward symbol's forward symbol
 
   std::string cpp(PrintOptions = {}) const;
   std::string python(PrintOptions = {}) const;

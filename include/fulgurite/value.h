@@ -21,9 +21,9 @@ namespace fulgurite {
 
 /// Marks on traces, bound symbols and proxies.
 enum class Tag : uint8_t {
-  recompute_in_backward,   // recomputed in the backward instead of saved
-  recomputed,              // recomputed copy: excluded from CSE
-  checkpoint_result,       // result of a checkpoint: saved, even if its producer is recomputed
+  recompute_in_backward,  // recomputed in the backward instead of saved
+  recomputed,             // recomputed copy: excluded from CSE
+  checkpoint_result,      // result of a checkpoint: saved, even if its producer is recomputed
   backward,
   augmented_forward,
   joint,
@@ -35,7 +35,9 @@ enum class Tag : uint8_t {
 class Tags {
  public:
   Tags() = default;
-  Tags(std::initializer_list<Tag> tags) { for (const Tag t : tags) add(t); }
+  Tags(std::initializer_list<Tag> tags) {
+    for (const Tag t : tags) add(t);
+  }
   bool has(Tag t) const { return bits_ >> static_cast<int>(t) & 1; }
   void add(Tag t) { bits_ |= uint32_t{1} << static_cast<int>(t); }
   void remove(Tag t) { bits_ &= ~(uint32_t{1} << static_cast<int>(t)); }
@@ -115,8 +117,8 @@ struct TensorProxy : detail::Counted, detail::InBlocks {
   Device device;
   bool requires_grad = false;
   Tags tags;
-  Tensor concrete;                            // set if a Value carries a real tensor (call(), results of call())
-  std::shared_ptr<const void> numbers;        // keeps the proxies alive that `shape` refers to
+  Tensor concrete;                      // set if a Value carries a real tensor (call(), results of call())
+  std::shared_ptr<const void> numbers;  // keeps the proxies alive that `shape` refers to
 
   operator Tensor() const { return concrete; }
   /// "cpu f32[2, 3]"
@@ -132,7 +134,20 @@ void release(const ValueObject*);
 /// An argument or result of a bound symbol: a tensor, number, string, dtype, device, list, slice, collection or none.
 class Value {
  public:
-  enum class Kind : uint8_t { none, tensor, integer, floating, boolean, string, dtype, device, list, slice, ellipsis, collection };
+  enum class Kind : uint8_t {
+    none,
+    tensor,
+    integer,
+    floating,
+    boolean,
+    string,
+    dtype,
+    device,
+    list,
+    slice,
+    ellipsis,
+    collection
+  };
   Value() {}
   Value(NoneType) {}
   Value(detail::Ref<TensorProxy> proxy);
@@ -157,7 +172,8 @@ class Value {
   Value(const std::vector<Tensor>& tensors);
   Value(const Shape& integers);
   static Value collection(std::string name, std::vector<Value> items);
-  Value(const Value& other) : kind_(other.kind_), content_(other.content_), has_symbolic_sizes_(other.has_symbolic_sizes_), id_(other.id_) {
+  Value(const Value& other)
+      : kind_(other.kind_), content_(other.content_), has_symbolic_sizes_(other.has_symbolic_sizes_), id_(other.id_) {
     switch (content_) {
       case Content::constant: constant_ = other.constant_; break;
       case Content::number: new (&number_) NumberRef(other.number_); break;
@@ -206,7 +222,8 @@ class Value {
   // Each throws UserError if the value is of another kind.
   const TensorProxy& tensor() const { return *tensor_ref(); }
   const detail::Ref<TensorProxy>& tensor_ref() const {
-    if (!is_tensor()) [[unlikely]] refuse(Kind::tensor);
+    if (!is_tensor()) [[unlikely]]
+      refuse(Kind::tensor);
     return tensor_;
   }
   Int integer() const;
@@ -276,8 +293,7 @@ class Value {
 struct Arg {
   Value value;
   template <class T>
-    requires std::constructible_from<Value, const T&>
-  Arg(const T& v) : value(v) {}
+  requires std::constructible_from<Value, const T&> Arg(const T& v) : value(v) {}
   explicit Arg(int v) : value(v) {}
   explicit Arg(long v) : value(v) {}
   explicit Arg(double v) : value(v) {}

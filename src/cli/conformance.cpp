@@ -54,7 +54,8 @@ Value value_of_object(const Node& node, const std::map<std::string, Tensor>& ten
   if (kind == "float") return content.string == "nan" ? NAN : content.string == "inf" ? INFINITY : -INFINITY;
   if (kind == "slice") {
     const auto end = [&](size_t i) {
-      return content.items[i].is(Node::Kind::null) ? std::optional<Int>() : std::optional<Int>(content.items[i].integer);
+      return content.items[i].is(Node::Kind::null) ? std::optional<Int>()
+                                                   : std::optional<Int>(content.items[i].integer);
     };
     return Slice(end(0), end(1), end(2));
   }
@@ -90,7 +91,8 @@ std::vector<Value> arguments_of(const Case& c, const std::map<std::string, Tenso
     if (!is_tuple) args[1] = Value(std::vector<Value>{args[1]});
   }
   // The cases list the tensor that is differentiated first, which these calls do not.
-  const bool swaps = c.operator_name == "where" || c.operator_name == "nn.functional.embedding" || c.operator_name == "einsum";
+  const bool swaps =
+      c.operator_name == "where" || c.operator_name == "nn.functional.embedding" || c.operator_name == "einsum";
   if (swaps && args.size() >= 2) std::swap(args[0], args[1]);
   return args;
 }
@@ -99,7 +101,8 @@ std::vector<Tensor> run_call(const Case& c, const std::vector<Tensor>& inputs) {
   std::map<std::string, Tensor> tensors;
   for (size_t i = 0; i < inputs.size(); ++i) tensors[c.inputs[i]] = inputs[i];
   std::map<std::string, Value> kwargs;
-  for (const auto& [name, node] : c.node->at("kwargs", Node::Kind::object).members) kwargs[name] = to_value(node, tensors);
+  for (const auto& [name, node] : c.node->at("kwargs", Node::Kind::object).members)
+    kwargs[name] = to_value(node, tensors);
   std::vector<Tensor> results;
   flatten(call(c.symbol->qualified_name(), arguments_of(c, tensors), kwargs), results);
   return results;
@@ -146,7 +149,8 @@ std::string check_run(const Case& c, const Runner& run, const std::string& how) 
         wanted.push_back(input);
         wanted_names.push_back(name);
       } else {
-        input = wanted[static_cast<size_t>(std::find(wanted_names.begin(), wanted_names.end(), name) - wanted_names.begin())];
+        input = wanted[static_cast<size_t>(std::find(wanted_names.begin(), wanted_names.end(), name) -
+                                           wanted_names.begin())];
       }
     }
     inputs.push_back(input);
@@ -156,7 +160,8 @@ std::string check_run(const Case& c, const Runner& run, const std::string& how) 
   if (results.size() != expected.items.size())
     return how + ": " + std::to_string(results.size()) + " results, expected " + std::to_string(expected.items.size());
   for (size_t i = 0; i < results.size(); ++i) {
-    const std::string problem = compare(c, results[i], c.tensors->at(expected.items[i].string), "result " + std::to_string(i));
+    const std::string problem =
+        compare(c, results[i], c.tensors->at(expected.items[i].string), "result " + std::to_string(i));
     if (!problem.empty()) return how + ": " + problem;
   }
   if (wanted.empty()) return "";
@@ -165,7 +170,8 @@ std::string check_run(const Case& c, const Runner& run, const std::string& how) 
     outputs.push_back(results[static_cast<size_t>(std::stoul(index))]);
     cotangents.push_back(c.tensors->at(name.string));
   }
-  const std::vector<Tensor> grads = autograd::grad(outputs, wanted, cotangents, {.allow_unused = true, .materialize_grads = true});
+  const std::vector<Tensor> grads =
+      autograd::grad(outputs, wanted, cotangents, {.allow_unused = true, .materialize_grads = true});
   for (size_t i = 0; i < wanted.size(); ++i) {
     const Tensor& reference = c.tensors->at(gradients->find(wanted_names[i])->string);
     const std::string problem = compare(c, grads[i], reference, "gradient of " + wanted_names[i]);
@@ -192,8 +198,8 @@ struct Counts {
   std::map<std::string, int64_t> skipped;  // by reason
 };
 
-void run_file(const std::string& path, const std::string& only, const std::vector<std::string>& executors, Cache cache, bool as_json,
-              Counts& counts) {
+void run_file(const std::string& path, const std::string& only, const std::vector<std::string>& executors, Cache cache,
+              bool as_json, Counts& counts) {
   const Metadata metadata = load_safetensors_metadata(path);
   for (const char* key : {"op", "dtype", "cases"})
     if (!metadata.contains(key)) throw UserError(path + " has no \"" + key + "\" in its metadata");
@@ -207,7 +213,13 @@ void run_file(const std::string& path, const std::string& only, const std::vecto
   }
   const TensorMap tensors = load_safetensors(path);
   for (const Node& node : cases.items) {
-    Case c{node.at("name", Node::Kind::string).string, operator_name, dtype_from_name(metadata.at("dtype")), &node, &tensors, symbol, {}};
+    Case c{node.at("name", Node::Kind::string).string,
+           operator_name,
+           dtype_from_name(metadata.at("dtype")),
+           &node,
+           &tensors,
+           symbol,
+           {}};
     collect_inputs(node.at("args", Node::Kind::array), c.inputs);
     collect_inputs(node.at("kwargs", Node::Kind::object), c.inputs);
     std::string problem;
@@ -228,8 +240,7 @@ void run_file(const std::string& path, const std::string& only, const std::vecto
     if (as_json)
       std::printf("{\"case\": %s, \"passed\": %s, \"problem\": %s}\n", json::quote(c.name).c_str(),
                   problem.empty() ? "true" : "false", json::quote(problem).c_str());
-    else if (!problem.empty())
-      std::printf("FAILED %s: %s\n", c.name.c_str(), problem.c_str());
+    else if (!problem.empty()) std::printf("FAILED %s: %s\n", c.name.c_str(), problem.c_str());
   }
 }
 

@@ -28,7 +28,8 @@ void check_fusion(const Jitted& f, const std::string& model, const std::string& 
   if (std::find(names.begin(), names.end(), fusion) != names.end()) return;
   const std::string list = text::join(names, [](const std::string& name) { return name; });
   throw WrongUse(model + " has no fusion " + fusion +
-                 (names.empty() ? "; it runs none. For lines of its trace give --first and --last; fulgurite trace " + model + " prints them"
+                 (names.empty() ? "; it runs none. For lines of its trace give --first and --last; fulgurite trace " +
+                                      model + " prints them"
                                 : "; there are " + list));
 }
 
@@ -54,9 +55,10 @@ std::string tensors_json(const std::vector<examine::FusionInput>& tensors) {
   std::ostringstream out;
   for (size_t i = 0; i < tensors.size(); ++i) {
     const examine::FusionInput& tensor = tensors[i];
-    out << (i == 0 ? "" : ", ") << "{\"name\": " << json::quote(tensor.name) << ", \"shape\": " << sizes_json(tensor.shape)
-        << ", \"strides\": " << sizes_json(tensor.strides) << ", \"offset\": " << tensor.offset << ", \"dtype\": \"" << tensor.dtype
-        << "\", \"device\": \"" << tensor.device << "\", \"shares_with\": " << json::quote(tensor.shares_with) << '}';
+    out << (i == 0 ? "" : ", ") << "{\"name\": " << json::quote(tensor.name)
+        << ", \"shape\": " << sizes_json(tensor.shape) << ", \"strides\": " << sizes_json(tensor.strides)
+        << ", \"offset\": " << tensor.offset << ", \"dtype\": \"" << tensor.dtype << "\", \"device\": \""
+        << tensor.device << "\", \"shares_with\": " << json::quote(tensor.shares_with) << '}';
   }
   return "[" + out.str() + "]";
 }
@@ -67,15 +69,16 @@ void print_json(const Jitted& f, const std::vector<std::string>& fusions) {
   for (const std::string& name : fusions) {
     const examine::FusionReport report = examine::fusion_report(f, name);
     std::ostringstream out;
-    out << (all.empty() ? "" : ", ") << "{\"name\": " << json::quote(name) << ", \"inputs\": " << tensors_json(report.inputs)
-        << ", \"outputs\": " << tensors_json(report.outputs) << ", \"bytes_read\": " << report.bytes_read
-        << ", \"bytes_written\": " << report.bytes_written
-        << ", \"operations\": " << report.operations << ", \"microseconds\": " << json::number(report.microseconds) << ", \"last_runs\": ["
-        << text::join(report.last_runs, json::number) << "], \"share_of_limit\": " << json::number(report.share_of_limit) << '}';
+    out << (all.empty() ? "" : ", ") << "{\"name\": " << json::quote(name)
+        << ", \"inputs\": " << tensors_json(report.inputs) << ", \"outputs\": " << tensors_json(report.outputs)
+        << ", \"bytes_read\": " << report.bytes_read << ", \"bytes_written\": " << report.bytes_written
+        << ", \"operations\": " << report.operations << ", \"microseconds\": " << json::number(report.microseconds)
+        << ", \"last_runs\": [" << text::join(report.last_runs, json::number)
+        << "], \"share_of_limit\": " << json::number(report.share_of_limit) << '}';
     all += out.str();
   }
-  std::printf("{\"fusions\": [%s], \"peak_bytes\": %lld, \"saved_bytes\": %lld}\n", all.c_str(), static_cast<long long>(forward.peak_bytes),
-              static_cast<long long>(forward.saved_bytes));
+  std::printf("{\"fusions\": [%s], \"peak_bytes\": %lld, \"saved_bytes\": %lld}\n", all.c_str(),
+              static_cast<long long>(forward.peak_bytes), static_cast<long long>(forward.saved_bytes));
 }
 
 void print_fusion(const Jitted& f, const std::string& name) {
@@ -87,15 +90,16 @@ void print_fusion(const Jitted& f, const std::string& name) {
 std::string rows_json(const std::vector<examine::Report::Row>& rows) {
   std::string out;
   for (const examine::Report::Row& row : rows)
-    out += (out.empty() ? "" : ", ") + ("{\"name\": " + json::quote(row.name)) + ", \"count\": " + std::to_string(row.count) +
-           ", \"microseconds\": " + json::number(row.microseconds) + ", \"bytes\": " + std::to_string(row.bytes) +
-           ", \"operations\": " + std::to_string(row.operations) + "}";
+    out += (out.empty() ? "" : ", ") + ("{\"name\": " + json::quote(row.name)) +
+           ", \"count\": " + std::to_string(row.count) + ", \"microseconds\": " + json::number(row.microseconds) +
+           ", \"bytes\": " + std::to_string(row.bytes) + ", \"operations\": " + std::to_string(row.operations) + "}";
   return "[" + out + "]";
 }
 
 void print_json(const examine::Report& report) {
-  std::printf("{\"step\": %s, \"plain_step\": %s, \"in_lines\": %s, \"operators\": %s, \"sources\": %s}\n", json::number(report.step).c_str(),
-              json::number(report.plain_step).c_str(), json::number(report.in_lines()).c_str(), rows_json(report.by_operator()).c_str(),
+  std::printf("{\"step\": %s, \"plain_step\": %s, \"in_lines\": %s, \"operators\": %s, \"sources\": %s}\n",
+              json::number(report.step).c_str(), json::number(report.plain_step).c_str(),
+              json::number(report.in_lines()).c_str(), rows_json(report.by_operator()).c_str(),
               rows_json(report.by_user_line()).c_str());
 }
 
@@ -105,7 +109,8 @@ struct ProfileOutputs {
   std::string page, chrome;
 };
 
-void show_profile(const Example& example, const std::string& model, const examine::ProfileOptions& options, const ProfileOutputs& outputs) {
+void show_profile(const Example& example, const std::string& model, const examine::ProfileOptions& options,
+                  const ProfileOutputs& outputs) {
   const examine::Report report = examine::profile_step(example.function, example.step, options);
   if (outputs.prints_json) print_json(report);
   else if (outputs.prints) std::cout << report;
@@ -125,24 +130,30 @@ int examine(const std::vector<std::string>& arguments) {
   Flags flags(
       "fulgurite examine MODEL [--library FILE] [--fusion NAME | --memory | --supported | --profile | --html FILE | --chrome FILE] "
       "[--dtype f32|bf16] [--executors LIST] [--json]",
-      {"fulgurite examine mlp", "fulgurite examine gpt12l --profile --seconds 3", "fulgurite examine gpt12l --html gpt12l.html"});
+      {"fulgurite examine mlp", "fulgurite examine gpt12l --profile --seconds 3",
+       "fulgurite examine gpt12l --html gpt12l.html"});
   flags.positional("MODEL", subject.name, example_models);
   flags.text("library", "FILE", subject.library, library_help);
   flags.choice("dtype", dtype, {"f32", "bf16"}, dtype_help);
   flags.text("fusion", "NAME", fusion, "this fusion alone, with its kernel");
   flags.toggle("memory", memory, "bytes alive after each op, forward and backward");
-  flags.toggle("profile", profile, "time, bytes and share of the machine's limit beside each op; tables; what is alive at the peak");
-  flags.toggle("supported", supported, "its operators with the executors that run them, and everything that is not supported");
-  flags.text("html", "FILE", page, "writes a page to look around in: every stage, cost, kernels, your code; it loads nothing");
+  flags.toggle("profile", profile,
+               "time, bytes and share of the machine's limit beside each op; tables; what is alive at the peak");
+  flags.toggle("supported", supported,
+               "its operators with the executors that run them, and everything that is not supported");
+  flags.text("html", "FILE", page,
+             "writes a page to look around in: every stage, cost, kernels, your code; it loads nothing");
   flags.text("chrome", "FILE", chrome, "writes a profile that Perfetto and chrome://tracing open");
   flags.number("seconds", seconds, 0, 3600, "how long to measure for a profile, about");
   flags.integer("threads", threads, 0, 1024, "threads; 0: the CPUs there are");
-  flags.text("executors", "LIST", executors, "executors, separated by commas; the default list otherwise, with everything fused that can be");
+  flags.text("executors", "LIST", executors,
+             "executors, separated by commas; the default list otherwise, with everything fused that can be");
   flags.toggle("json", as_json, "one JSON object: fusions, or with --profile the tables, times in microseconds");
   if (!flags.parse(arguments)) return 0;
   if (subject.name.empty()) throw WrongUse("a model is missing; see --help");
   const bool measures = profile || !page.empty() || !chrome.empty();
-  if (memory + supported + measures + !fusion.empty() > 1) throw WrongUse("give one of --fusion, --memory, --supported and a profile");
+  if (memory + supported + measures + !fusion.empty() > 1)
+    throw WrongUse("give one of --fusion, --memory, --supported and a profile");
   if (as_json && (memory || supported)) throw WrongUse("--json goes with neither --memory nor --supported");
   if (threads > 0) set_num_threads(static_cast<int>(threads));
   const JitOptions options = with_executors(executors, dtype);
@@ -204,8 +215,9 @@ int repro(const std::vector<std::string>& arguments) {
   if (python) options.language = examine::ReproOptions::Language::python;
   options.seed = static_cast<uint64_t>(seed);
   const auto stage = backward ? examine::Stage::backward : examine::Stage::forward;
-  const std::string program = fusion.empty() ? examine::repro(f, static_cast<int>(first), static_cast<int>(last), stage, options)
-                                             : examine::repro(f, fusion, options);
+  const std::string program = fusion.empty()
+                                  ? examine::repro(f, static_cast<int>(first), static_cast<int>(last), stage, options)
+                                  : examine::repro(f, fusion, options);
   if (out.empty()) {
     std::cout << program;
     return 0;

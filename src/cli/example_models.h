@@ -6,7 +6,8 @@
 
 namespace fulgurite::cli {
 
-inline constexpr const char* example_models = "linear, mlp, gpt, gpt6l, gpt12l, llama or convnet; with --library, a function of it";
+inline constexpr const char* example_models =
+    "linear, mlp, gpt, gpt6l, gpt12l, llama or convnet; with --library, a function of it";
 inline constexpr const char* library_help = "a shared library that exports MODEL: see fulgurite/exported_function.h";
 
 /// An example model, jitted, and a call of it.

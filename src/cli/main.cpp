@@ -36,12 +36,14 @@ void print_help() {
   std::printf("usage: fulgurite COMMAND [flags]\n\ncommands:\n");
   for (const Command& command : commands) std::printf("  %-13s %s\n", command.name, command.help);
   std::printf("  %-13s %s\n  %-13s %s\n  %-13s %s\n", "--version", "print the version", "--environment",
-              "list the environment variables that are read", "--help, help", "print this; help COMMAND prints the flags of a command");
-  std::printf("\nexamples:\n  fulgurite train --text book.txt --out out/book\n  fulgurite generate --checkpoint out/book\n"
-              "  fulgurite trace mlp --backward\n"
-              "\nResults go to stdout, progress and errors to stderr.\n"
-              "exit status: 0 success; 1 failure; 2 wrong use; 130 or 143 if training was stopped by Ctrl-C or SIGTERM, with\n"
-              "             a checkpoint saved\n");
+              "list the environment variables that are read", "--help, help",
+              "print this; help COMMAND prints the flags of a command");
+  std::printf(
+      "\nexamples:\n  fulgurite train --text book.txt --out out/book\n  fulgurite generate --checkpoint out/book\n"
+      "  fulgurite trace mlp --backward\n"
+      "\nResults go to stdout, progress and errors to stderr.\n"
+      "exit status: 0 success; 1 failure; 2 wrong use; 130 or 143 if training was stopped by Ctrl-C or SIGTERM, with\n"
+      "             a checkpoint saved\n");
 }
 
 const Command* find_command(const std::string& name) {
@@ -70,7 +72,8 @@ void print_error(const char* message) {
 // that file. Printing to the placeholder fails, as it should.
 void fill_closed_descriptors() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-    if (::fcntl(descriptor, F_GETFD) < 0 && ::open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0) ::_exit(1);
+    if (::fcntl(descriptor, F_GETFD) < 0 && ::open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
+      ::_exit(1);
 }
 
 int run(const std::vector<std::string>& arguments) {

@@ -17,12 +17,15 @@ namespace fulgurite::cli {
 namespace {
 
 std::string traits_text(const Symbol& symbol) {
-  const std::pair<bool, const char*> traits[] = {
-      {symbol.is_primitive(), "primitive"},          {!symbol.is_primitive(), "composite"},
-      {symbol.gradient != nullptr, "gradient rule"}, {symbol.traits.pointwise, "pointwise"},
-      {symbol.traits.reduction, "reduction"},        {symbol.traits.view, "view"},
-      {symbol.traits.random, "random"},              {symbol.traits.side_effect, "side effect"},
-      {symbol.traits.not_differentiable, "not differentiable"}};
+  const std::pair<bool, const char*> traits[] = {{symbol.is_primitive(), "primitive"},
+                                                 {!symbol.is_primitive(), "composite"},
+                                                 {symbol.gradient != nullptr, "gradient rule"},
+                                                 {symbol.traits.pointwise, "pointwise"},
+                                                 {symbol.traits.reduction, "reduction"},
+                                                 {symbol.traits.view, "view"},
+                                                 {symbol.traits.random, "random"},
+                                                 {symbol.traits.side_effect, "side effect"},
+                                                 {symbol.traits.not_differentiable, "not differentiable"}};
   std::string out;
   for (const auto& [holds, text] : traits)
     if (holds) out += (out.empty() ? "" : ", ") + std::string(text);
@@ -45,19 +48,23 @@ std::vector<std::string> executors_of(const Symbol& symbol) {
 }
 
 void print_json(const Symbol& symbol) {
-  const std::string executors = text::join(executors_of(symbol), [](const std::string& name) { return json::quote(name); });
-  std::printf("{\"name\": %s, \"signature\": %s, \"documentation\": %s, \"traits\": %s, \"gradient\": \"%s\", \"executors\": [%s]}\n",
-              json::quote(symbol.qualified_name()).c_str(), json::quote(symbol.signature.text).c_str(),
-              json::quote(symbol.documentation).c_str(), json::quote(traits_text(symbol)).c_str(), gradient_text(symbol),
-              executors.c_str());
+  const std::string executors =
+      text::join(executors_of(symbol), [](const std::string& name) { return json::quote(name); });
+  std::printf(
+      "{\"name\": %s, \"signature\": %s, \"documentation\": %s, \"traits\": %s, \"gradient\": \"%s\", \"executors\": [%s]}\n",
+      json::quote(symbol.qualified_name()).c_str(), json::quote(symbol.signature.text).c_str(),
+      json::quote(symbol.documentation).c_str(), json::quote(traits_text(symbol)).c_str(), gradient_text(symbol),
+      executors.c_str());
 }
 
 void print(const Symbol& symbol) {
   const std::vector<std::string> executors = executors_of(symbol);
-  const std::string kernels =
-      executors.empty() ? "runs by its decomposition" : "kernels: " + text::join(executors, [](const std::string& name) { return name; });
+  const std::string kernels = executors.empty()
+                                  ? "runs by its decomposition"
+                                  : "kernels: " + text::join(executors, [](const std::string& name) { return name; });
   std::printf("%s\n  %s\n  %s\n  gradient: %s\n  %s\n", std::string(symbol.signature.text).c_str(),
-              std::string(symbol.documentation).c_str(), traits_text(symbol).c_str(), gradient_text(symbol), kernels.c_str());
+              std::string(symbol.documentation).c_str(), traits_text(symbol).c_str(), gradient_text(symbol),
+              kernels.c_str());
 }
 
 }  // namespace

@@ -23,22 +23,30 @@ int trace(const std::vector<std::string>& arguments) {
   Subject subject;
   std::string stage, line;
   bool backward = false, python = false, cpp = false, associate = false;
-  Flags flags("fulgurite trace MODEL [--library FILE] [--stage NAME] [--backward] [--python | --cpp] [--associate] [--forward NAME]",
-              {"fulgurite trace mlp --backward", "fulgurite trace mlp --stage list", "fulgurite trace mlp --python > mlp.py && python3 mlp.py"});
+  Flags flags(
+      "fulgurite trace MODEL [--library FILE] [--stage NAME] [--backward] [--python | --cpp] [--associate] [--forward NAME]",
+      {"fulgurite trace mlp --backward", "fulgurite trace mlp --stage list",
+       "fulgurite trace mlp --python > mlp.py && python3 mlp.py"});
   flags.positional("MODEL", subject.name, example_models);
   flags.text("library", "FILE", subject.library, library_help);
-  flags.text("stage", "NAME", stage, "the stage to print: a name or number that --stage list shows; the last one otherwise");
+  flags.text("stage", "NAME", stage,
+             "the stage to print: a name or number that --stage list shows; the last one otherwise");
   flags.toggle("backward", backward, "the backward too");
-  flags.toggle("python", python, "the Python form; without --stage and --associate a program that runs the forward on PyTorch and checks it");
+  flags.toggle(
+      "python", python,
+      "the Python form; without --stage and --associate a program that runs the forward on PyTorch and checks it");
   flags.toggle("cpp", cpp, "the C++ form (unless --python)");
-  flags.toggle("associate", associate,
-               "each line of the forward with the lines of the backward that serve it; with --stage or --backward: name "
-               "each backward line's forward operator");
-  flags.text("forward", "NAME", line, "the backward lines of one forward operator: a result, t7, or an operator, torch.matmul");
+  flags.toggle(
+      "associate", associate,
+      "each line of the forward with the lines of the backward that serve it; with --stage or --backward: name "
+      "each backward line's forward operator");
+  flags.text("forward", "NAME", line,
+             "the backward lines of one forward operator: a result, t7, or an operator, torch.matmul");
   if (!flags.parse(arguments)) return 0;
   if (subject.name.empty()) throw WrongUse("a model is missing; see --help");
   if (python && cpp) throw WrongUse("give one of --python and --cpp");
-  if (!line.empty() && (backward || !stage.empty())) throw WrongUse("--forward goes with neither --stage nor --backward");
+  if (!line.empty() && (backward || !stage.empty()))
+    throw WrongUse("--forward goes with neither --stage nor --backward");
   associate = associate || !line.empty();
   const Jitted f = run_example(subject, {.debug = {.associate_forward = associate}});
   const Stages stages{last_traces(f), last_backward_traces(f), last_prologue_traces(f)};
@@ -57,7 +65,9 @@ int trace(const std::vector<std::string>& arguments) {
     return 0;
   }
   const PrintOptions options{.depth = 1};
-  const auto print = [&](const Trace& t) { std::printf("%s\n", (python ? t.python(options) : t.cpp(options)).c_str()); };
+  const auto print = [&](const Trace& t) {
+    std::printf("%s\n", (python ? t.python(options) : t.cpp(options)).c_str());
+  };
   if (!stage.empty()) {
     for (const auto& [name, trace] : all)
       if (name == stage || name.substr(0, name.find(' ')) == stage || name.substr(name.find(' ') + 1) == stage) {

@@ -14,7 +14,8 @@ class Walk {
   explicit Walk(const BackwardCall& call) : call_(call) {
     if (!call.inputs.empty()) {
       min_topological_nr_ = ~uint64_t{0};
-      for (const Edge& input : call.inputs) min_topological_nr_ = std::min(min_topological_nr_, input.node->topological_nr());
+      for (const Edge& input : call.inputs)
+        min_topological_nr_ = std::min(min_topological_nr_, input.node->topological_nr());
     }
     for (const Edge& root : call.roots) find_or_add(*root.node);
     // Nodes are appended as they are found, so that the list is its own queue.

@@ -18,11 +18,11 @@ struct NodeCall {
     size_t input;  // index into BackwardCall::inputs
   };
   Node* node = nullptr;
-  const Tensor* leaf = nullptr;  // the leaf into whose gradient it accumulates; null for any other node
-  TracedNode* traced = nullptr;  // the node, if its backward is a trace
+  const Tensor* leaf = nullptr;    // the leaf into whose gradient it accumulates; null for any other node
+  TracedNode* traced = nullptr;    // the node, if its backward is a trace
   SmallVector<Target, 3> targets;  // one for each edge
   SmallVector<Asked, 1> asked;
-  bool is_needed = true;   // leads to a requested input, or none is requested
+  bool is_needed = true;           // leads to a requested input, or none is requested
   uint64_t needed = ~uint64_t{0};  // as NodeRun::needed
   size_t saved = 0;                // the number of gathered inputs that it saved
 };

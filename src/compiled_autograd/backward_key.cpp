@@ -34,12 +34,14 @@ uint64_t hash_of(const KeyWords& words) {
 class KeyWriter {
  public:
   /// With a structure, sizes are appended there instead of to the key.
-  KeyWriter(const BackwardCall& call, const BackwardGraph& graph, const std::vector<Tensor>& inputs, BackwardKey& key, BackwardStructure* structure)
+  KeyWriter(const BackwardCall& call, const BackwardGraph& graph, const std::vector<Tensor>& inputs, BackwardKey& key,
+            BackwardStructure* structure)
       : call_(call), graph_(graph), inputs_(inputs), structure_(structure), storages_(inputs.size()), key_(key) {}
 
   void write(const compiled_autograd::Options& options) {
     add(executors_version(), KeyField::options);
-    add(uint64_t{options.dynamic} | uint64_t{call_.create_graph} << 1 | uint64_t{options.allow_excess_precision} << 2, KeyField::options);
+    add(uint64_t{options.dynamic} | uint64_t{call_.create_graph} << 1 | uint64_t{options.allow_excess_precision} << 2,
+        KeyField::options);
     for (const std::string& name : options.executors) add(std::hash<std::string>()(name), KeyField::options);
     add(graph_.calls.size(), KeyField::call_count);
     add(call_.inputs.size(), KeyField::asked_count);
@@ -101,8 +103,11 @@ class KeyWriter {
   void add_hooks(const Node& node) {
     const Node::Hooks* const hooks = node.existing_hooks();
     for (size_t output = 0; output < node.output_count(); ++output)
-      add(hooks ? add_recorded(hooks->outputs[output].hooks.snapshot()) << 32 | count_retaining(node, output) : 0, KeyField::hooks);
-    add(static_cast<uint64_t>(hooks && !hooks->before.empty()) << 1 | static_cast<uint64_t>(hooks && !hooks->after.empty()), KeyField::node_hooks);
+      add(hooks ? add_recorded(hooks->outputs[output].hooks.snapshot()) << 32 | count_retaining(node, output) : 0,
+          KeyField::hooks);
+    add(static_cast<uint64_t>(hooks && !hooks->before.empty()) << 1 |
+            static_cast<uint64_t>(hooks && !hooks->after.empty()),
+        KeyField::node_hooks);
   }
 
   // Adds the identities of recorded hooks; returns their number.
@@ -135,7 +140,8 @@ class KeyWriter {
     add(static_cast<uint64_t>(one.is_needed), KeyField::is_needed);
     add(one.needed, KeyField::needed);
     for (const NodeCall::Target& target : one.targets) add(target, KeyField::target);
-    for (const NodeCall::Asked& asked : one.asked) add(asked.input << 32 | static_cast<uint32_t>(asked.output), KeyField::asked);
+    for (const NodeCall::Asked& asked : one.asked)
+      add(asked.input << 32 | static_cast<uint32_t>(asked.output), KeyField::asked);
     if (!one.leaf || node.existing_hooks()) add_hooks(node);
     for (size_t i = 0; i < one.saved; ++i) add_input();
     end_part();
@@ -185,7 +191,8 @@ class KeyWriter {
 bool BackwardStructure::same_part(const BackwardStructure& other, size_t part) const {
   if (part >= parts() || part >= other.parts()) return false;
   const auto word = [](const BackwardStructure& one, size_t end) { return one.key.words.begin() + end; };
-  return std::equal(word(*this, begin(part)), word(*this, ends[part]), word(other, other.begin(part)), word(other, other.ends[part]));
+  return std::equal(word(*this, begin(part)), word(*this, ends[part]), word(other, other.begin(part)),
+                    word(other, other.ends[part]));
 }
 
 BackwardKey backward_key(const BackwardCall& call, const BackwardGraph& graph, const std::vector<Tensor>& inputs,
@@ -204,8 +211,8 @@ void keep_formulas(const BackwardGraph& graph, BackwardKey& key) {
   }
 }
 
-BackwardStructure backward_structure(const BackwardCall& call, const BackwardGraph& graph, const std::vector<Tensor>& inputs,
-                                     const compiled_autograd::Options& options) {
+BackwardStructure backward_structure(const BackwardCall& call, const BackwardGraph& graph,
+                                     const std::vector<Tensor>& inputs, const compiled_autograd::Options& options) {
   BackwardStructure out;
   KeyWriter(call, graph, inputs, out.key, &out).write(options);
   return out;

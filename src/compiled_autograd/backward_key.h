@@ -24,18 +24,33 @@ struct BackwardKey {
 
 /// The subject of a key's word.
 enum class KeyField : uint8_t {
-  options, call_count, asked_count, root, tensor, type, is_needed, needed, target, asked, hooks, recorded_hook, node_hooks, leaf, operation,
-  argument, function
+  options,
+  call_count,
+  asked_count,
+  root,
+  tensor,
+  type,
+  is_needed,
+  needed,
+  target,
+  asked,
+  hooks,
+  recorded_hook,
+  node_hooks,
+  leaf,
+  operation,
+  argument,
+  function
 };
 
 /// The sizes that a backward depends on, node by node: those of the tensors of the node's call, and of its saved
 /// tensors.
 struct BackwardSizes {
   std::vector<int64_t> values;
-  std::vector<int> calls;                   // the call of each size; -1: of the initial gradients
-  std::vector<size_t> of_inputs;            // the first size of each gathered tensor
-  std::vector<size_t> of_calls, own_ends;   // the first and the end of each node's own sizes
-  bool has_constants = false;               // some node's backward was compiled for fixed sizes, which are in the key
+  std::vector<int> calls;                  // the call of each size; -1: of the initial gradients
+  std::vector<size_t> of_inputs;           // the first size of each gathered tensor
+  std::vector<size_t> of_calls, own_ends;  // the first and the end of each node's own sizes
+  bool has_constants = false;              // some node's backward was compiled for fixed sizes, which are in the key
 };
 
 /// The key without the sizes, and the sizes.
@@ -52,7 +67,8 @@ struct BackwardStructure {
 };
 
 /// `inputs` is the result of gather_inputs().
-BackwardKey backward_key(const BackwardCall&, const BackwardGraph&, const std::vector<Tensor>& inputs, const compiled_autograd::Options&);
+BackwardKey backward_key(const BackwardCall&, const BackwardGraph&, const std::vector<Tensor>& inputs,
+                         const compiled_autograd::Options&);
 /// Keeps the formulas alive, so that the key may be stored.
 void keep_formulas(const BackwardGraph&, BackwardKey&);
 BackwardStructure backward_structure(const BackwardCall&, const BackwardGraph&, const std::vector<Tensor>& inputs,

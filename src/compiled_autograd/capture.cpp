@@ -39,8 +39,8 @@ struct UntraceableHook {
 class Recorder {
  public:
   /// `called` are the traceable hooks that are called instead of recorded.
-  Recorder(const BackwardCall& call, const BackwardGraph& graph, const std::vector<Tensor>& inputs, const BackwardSizes& sizes,
-           const SizePattern& pattern, const std::vector<HookPosition>& called)
+  Recorder(const BackwardCall& call, const BackwardGraph& graph, const std::vector<Tensor>& inputs,
+           const BackwardSizes& sizes, const SizePattern& pattern, const std::vector<HookPosition>& called)
       : called_(called),
         call_(call),
         graph_(graph),
@@ -70,8 +70,10 @@ class Recorder {
       out_.asked.push_back({i, asked_[i].sources});
     }
     out_.trace = tracer_.finish(Value(std::move(results)));
-    std::stable_partition(out_.trace.args.begin(), out_.trace.args.end(), [](const Value& argument) { return argument.is_tensor(); });
-    if (tracer_.captures().size() != captured_) throw InternalError("compiled autograd: a node's backward reads a tensor that it did not save");
+    std::stable_partition(out_.trace.args.begin(), out_.trace.args.end(),
+                          [](const Value& argument) { return argument.is_tensor(); });
+    if (tracer_.captures().size() != captured_)
+      throw InternalError("compiled autograd: a node's backward reads a tensor that it did not save");
     return std::move(out_);
   }
 
@@ -81,7 +83,8 @@ class Recorder {
     const int symbol = pattern_.symbol(position);
     if (symbol < 0) return pattern_.size(position);
     Int& known = symbols_[static_cast<size_t>(symbol)];
-    if (!known.is_symbolic()) known = tracer_.add_integer(pattern_.size(position), text::cat("size_", named_symbols_++), symbol);
+    if (!known.is_symbolic())
+      known = tracer_.add_integer(pattern_.size(position), text::cat("size_", named_symbols_++), symbol);
     return known;
   }
   TensorType with_sizes(TensorType type, size_t first) {
@@ -91,7 +94,9 @@ class Recorder {
   std::vector<Int> own_sizes(int position) {
     std::vector<Int> own;
     if (pattern_.has_symbols())
-      for (size_t at = sizes_.of_calls[static_cast<size_t>(position)]; at < sizes_.own_ends[static_cast<size_t>(position)]; ++at) own.push_back(size(at));
+      for (size_t at = sizes_.of_calls[static_cast<size_t>(position)];
+           at < sizes_.own_ends[static_cast<size_t>(position)]; ++at)
+        own.push_back(size(at));
     return own;
   }
 
@@ -102,15 +107,18 @@ class Recorder {
     if (!concrete.defined()) return {};
     for (size_t k = 0; k < out_.arguments.size(); ++k) {
       const CapturedBackward::Argument& known = out_.arguments[k];
-      if (!known.is_leaf && !known.captured.defined() && is_same_input(call_, inputs_[known.position], concrete)) return arguments_[k];
+      if (!known.is_leaf && !known.captured.defined() && is_same_input(call_, inputs_[known.position], concrete))
+        return arguments_[k];
     }
     return add_argument({false, position}, concrete, sizes_.of_inputs[position], name);
   }
 
-  Tensor add_argument(CapturedBackward::Argument source, const Tensor& concrete, size_t first_size, const std::string& name) {
+  Tensor add_argument(CapturedBackward::Argument source, const Tensor& concrete, size_t first_size,
+                      const std::string& name) {
     int& number = source.is_leaf ? leaves_ : source.position < call_.gradients.size() ? given_ : saved_;
     out_.arguments.push_back(source);
-    arguments_.push_back(tracer_.add_argument(with_sizes(type_of_value(concrete), first_size), false, text::cat(name, "_", number++)));
+    arguments_.push_back(
+        tracer_.add_argument(with_sizes(type_of_value(concrete), first_size), false, text::cat(name, "_", number++)));
     return arguments_.back();
   }
 
@@ -130,7 +138,7 @@ class Recorder {
 
   // Records an op with a side effect; `tensors` are its arguments, one list after the other.
   std::vector<Tensor> op(Effect effect, std::vector<Value> arguments, const std::vector<TensorType>& types,
-                           std::vector<std::pair<std::string, Value>> options = {}) {
+                         std::vector<std::pair<std::string, Value>> options = {}) {
     BoundSymbol bound;
     bound.symbol = &symbol_of(effect.kind);
     bound.implementation = &implementation_of(effect.kind);
@@ -190,16 +198,23 @@ class Recorder {
       const TensorType type = type_of_value(gradient.value);
       const std::vector<Hook> hooks = hooks_of_output(node, output);
       for (size_t hook = 0; hook < hooks.size(); ++hook) {
-        if (hooks[hook].recorded_as() && std::ranges::find(called_, HookPosition{position, output, hook}) == called_.end()) {
+        if (hooks[hook].recorded_as() &&
+            std::ranges::find(called_, HookPosition{position, output, hook}) == called_.end()) {
           record_hook({position, output, hook}, hooks[hook], gradient.value);
           continue;
         }
-        Effect effect{.kind = Effect::Kind::tensor_hook, .call = position, .output = output, .hook = hook, .of_outputs = positions};
+        Effect effect{.kind = Effect::Kind::tensor_hook,
+                      .call = position,
+                      .output = output,
+                      .hook = hook,
+                      .of_outputs = positions};
         effect.results.push_back({0, type});
-        gradient.value = op(std::move(effect), {tracer_.value_of(gradient.value)}, {type}, {{"hook_type", Value("tensor_pre_hook")}})[0];
+        gradient.value = op(std::move(effect), {tracer_.value_of(gradient.value)}, {type},
+                            {{"hook_type", Value("tensor_pre_hook")}})[0];
       }
       if (count_retaining(node, output) == 0) continue;
-      op({.kind = Effect::Kind::retain_grad, .call = position, .output = output, .of_outputs = positions}, {tracer_.value_of(gradient.value)}, {});
+      op({.kind = Effect::Kind::retain_grad, .call = position, .output = output, .of_outputs = positions},
+         {tracer_.value_of(gradient.value)}, {});
     }
   }
 
@@ -228,9 +243,11 @@ class Recorder {
   void check_recorded(const Value& result, const Value& gradient, size_t first_line) {
     const TensorProxy &after = result.tensor(), &before = gradient.tensor();
     bool keeps_type = after.dtype == before.dtype && after.shape.size() == before.shape.size();
-    for (size_t d = 0; keeps_type && d < after.shape.size(); ++d) keeps_type = after.shape[d].hint() == before.shape[d].hint();
+    for (size_t d = 0; keeps_type && d < after.shape.size(); ++d)
+      keeps_type = after.shape[d].hint() == before.shape[d].hint();
     if (!keeps_type)
-      throw UserError(text::cat("it turned ", before.type_text(), " into ", after.type_text(), "; it must keep sizes and dtype"));
+      throw UserError(
+          text::cat("it turned ", before.type_text(), " into ", after.type_text(), "; it must keep sizes and dtype"));
     for (const Tracer::Capture& capture : tracer_.captures())
       if (tracer_.value_of(capture.concrete).proxy_id() != capture.proxy->id)
         throw UserError(text::cat("it writes into ", type_text(capture.concrete), ", which is not its argument"));
@@ -261,7 +278,10 @@ class Recorder {
     RecordedGradients of_inputs = apply(position, of_outputs, saved);
     of_inputs.resize(node.next_edges().size());
     if (hooks && !hooks->after.empty())
-      run_lists({.kind = Effect::Kind::after_node, .call = position, .of_outputs = places_of(of_outputs), .of_inputs = places_of(of_inputs)},
+      run_lists({.kind = Effect::Kind::after_node,
+                 .call = position,
+                 .of_outputs = places_of(of_outputs),
+                 .of_inputs = places_of(of_inputs)},
                 {list_of(of_inputs), list_of(of_outputs)}, of_inputs, "post_hook");
     return of_inputs;
   }
@@ -282,7 +302,8 @@ class Recorder {
       const size_t first_line = tracer_.recorded().size();
       const std::vector<Int> sizes = own_sizes(position);
       const NodeRun how{.create_graph = call_.create_graph, .needed = call.needed};
-      for (Tensor& tensor : traced->record(saved, std::move(given), how, sizes)) of_inputs.push_back({std::move(tensor), any_of(gradients)});
+      for (Tensor& tensor : traced->record(saved, std::move(given), how, sizes))
+        of_inputs.push_back({std::move(tensor), any_of(gradients)});
       jitted_.name(*traced, tracer_.recorded().subspan(first_line));
       // Post-hooks see the requested gradients.
       if (!call_.inputs.empty())
@@ -298,17 +319,22 @@ class Recorder {
     const size_t hooks = post_accumulate_hooks(leaf).size();
     if (!gradients[0].defined() && hooks == 0) return;
     const size_t first_size = sizes_.of_calls[static_cast<size_t>(position)];
-    const Value variable = tracer_.value_of(add_argument({true, static_cast<size_t>(position)}, leaf, first_size, "leaf"));
+    const Value variable =
+        tracer_.value_of(add_argument({true, static_cast<size_t>(position)}, leaf, first_size, "leaf"));
     if (gradients[0].defined())
       op({.kind = Effect::Kind::accumulate_grad, .call = position, .of_outputs = places_of(gradients)},
-           {variable, tracer_.value_of(gradients[0].value)}, {});
+         {variable, tracer_.value_of(gradients[0].value)}, {});
     for (size_t hook = 0; hook < hooks; ++hook)
-      op({.kind = Effect::Kind::post_accumulate_hook, .call = position, .hook = hook}, {variable}, {}, {{"hook_type", Value("post_acc_grad_hook")}});
+      op({.kind = Effect::Kind::post_accumulate_hook, .call = position, .hook = hook}, {variable}, {},
+         {{"hook_type", Value("post_acc_grad_hook")}});
   }
 
   RecordedGradients call_function(int position, const FunctionNode& function, const RecordedGradients& gradients) {
     const NodeCall& call = graph_.calls[static_cast<size_t>(position)];
-    Effect effect{.kind = Effect::Kind::call_backward, .call = position, .of_outputs = places_of(gradients), .first_source = sources_};
+    Effect effect{.kind = Effect::Kind::call_backward,
+                  .call = position,
+                  .of_outputs = places_of(gradients),
+                  .first_source = sources_};
     std::vector<TensorType> types;
     // Post-hooks see all gradients of the node.
     const bool is_seen = function.existing_hooks() != nullptr && !function.existing_hooks()->after.empty();
@@ -321,9 +347,11 @@ class Recorder {
       effect.results.push_back({i, types.back()});
     }
     const std::vector<Effect::Result> positions = effect.results;
-    std::vector<Tensor> results = op(std::move(effect), {list_of(gradients)}, types, {{"function", Value(function.node_name)}});
+    std::vector<Tensor> results =
+        op(std::move(effect), {list_of(gradients)}, types, {{"function", Value(function.node_name)}});
     RecordedGradients of_inputs(call.targets.size());
-    for (size_t k = 0; k < positions.size(); ++k) of_inputs[positions[k].position] = {std::move(results[k]), {sources_++}};
+    for (size_t k = 0; k < positions.size(); ++k)
+      of_inputs[positions[k].position] = {std::move(results[k]), {sources_++}};
     return of_inputs;
   }
 
@@ -341,7 +369,7 @@ class Recorder {
   RecordedGradients asked_;
   std::vector<Tensor> arguments_;
   size_t next_input_ = 0;
-  size_t captured_ = 0;  // the number of the tracer's captures that are arguments
+  size_t captured_ = 0;                     // the number of the tracer's captures that are arguments
   int given_ = 0, saved_ = 0, leaves_ = 0;  // arguments so far
   int sources_ = 0;
   ForwardOrigins origin_;  // of the call being recorded
@@ -350,8 +378,8 @@ class Recorder {
 
 }  // namespace
 
-CapturedBackward capture(const BackwardCall& call, const BackwardGraph& graph, const std::vector<Tensor>& inputs, const BackwardSizes& sizes,
-                         const SizePattern& pattern, bool fullgraph) {
+CapturedBackward capture(const BackwardCall& call, const BackwardGraph& graph, const std::vector<Tensor>& inputs,
+                         const BackwardSizes& sizes, const SizePattern& pattern, bool fullgraph) {
   std::vector<HookPosition> called;
   std::vector<std::string> reasons;
   for (;;) {
@@ -361,9 +389,11 @@ CapturedBackward capture(const BackwardCall& call, const BackwardGraph& graph, c
       return captured;
     } catch (const UntraceableHook& hook) {
       const Node& node = *graph.calls[static_cast<size_t>(hook.position.call)].node;
-      const std::string what = text::cat("a traceable hook on the gradient of ", node.name(), " (NodeCall ", hook.position.call + 1, ")");
+      const std::string what =
+          text::cat("a traceable hook on the gradient of ", node.name(), " (NodeCall ", hook.position.call + 1, ")");
       if (fullgraph) throw UserError(text::cat(what, " cannot be recorded (fullgraph): ", hook.why));
-      reasons.push_back(text::cat("compiled autograd: ", what, " cannot be recorded and is called instead: ", hook.why));
+      reasons.push_back(
+          text::cat("compiled autograd: ", what, " cannot be recorded and is called instead: ", hook.why));
       called.push_back(hook.position);
     }
   }

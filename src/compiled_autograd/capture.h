@@ -26,7 +26,7 @@ struct CapturedBackward {
   /// The source of a trace argument.
   struct Argument {
     bool is_leaf = false;
-    size_t position = 0;      // for a leaf, its call; else a position among the gathered inputs
+    size_t position = 0;   // for a leaf, its call; else a position among the gathered inputs
     Tensor captured = {};  // by a recorded hook; it is none of the above
   };
   std::vector<Argument> arguments;
@@ -50,7 +50,7 @@ struct CapturedBackward {
     int id, first, second;
     Sources first_sources, second_sources;
   };
-  std::vector<Sum> sums;  // by id
+  std::vector<Sum> sums;         // by id
   std::vector<Sources> sources;  // by call, those of its gradients: it runs if one is defined
   /// By call, the smallest id that it records; those of later calls are greater.
   std::vector<int> first_ids;
@@ -64,8 +64,8 @@ struct CapturedBackward {
 /// function in the forward, `aot0_1_t3` the same at its second use.
 ///
 /// A traceable hook that cannot be recorded is called instead; with fullgraph that is an error.
-CapturedBackward capture(const BackwardCall&, const BackwardGraph&, const std::vector<Tensor>& inputs, const BackwardSizes& sizes,
-                         const SizePattern&, bool fullgraph);
+CapturedBackward capture(const BackwardCall&, const BackwardGraph&, const std::vector<Tensor>& inputs,
+                         const BackwardSizes& sizes, const SizePattern&, bool fullgraph);
 
 /// The reason that a graph cannot be captured, with the node; empty if it can.
 std::string why_not_captured(const BackwardGraph&);

@@ -104,7 +104,8 @@ void Captures::reset() {
 }
 
 StructureOfBackward& Captures::structure(const BackwardStructure& structure, bool& is_new) {
-  const auto found = std::ranges::find_if(structures_, [&](const StructureOfBackward& one) { return one.structure.key == structure.key; });
+  const auto found = std::ranges::find_if(
+      structures_, [&](const StructureOfBackward& one) { return one.structure.key == structure.key; });
   is_new = found == structures_.end();
   if (is_new && structures_.size() >= max_structures) {
     const uint64_t middle = median_use(structures_, [](const StructureOfBackward& one) { return one.last_use; });

@@ -27,19 +27,19 @@ struct Capture {
 struct CompiledBackward {
   BackwardKey key;
   std::shared_ptr<const Capture> capture;
-  std::vector<Effect> effects;  // specialized for these sizes
-  std::vector<uint64_t> sizes;  // the values of the capture's symbols
+  std::vector<Effect> effects;       // specialized for these sizes
+  std::vector<uint64_t> sizes;       // the values of the capture's symbols
   std::shared_ptr<Program> program;  // null where gradients are differentiated again
-  Trace ops;                       // the ops that run then, one by one
-  uint64_t last_use = 0;  // guarded by Captures, as are the following
-  int64_t bytes = 0;      // approximate; measured when the next one is added
+  Trace ops;                         // the ops that run then, one by one
+  uint64_t last_use = 0;             // guarded by Captures, as are the following
+  int64_t bytes = 0;                 // approximate; measured when the next one is added
 };
 
 /// Backwards that differ only in sizes.
 struct StructureOfBackward {
   BackwardStructure structure;  // of the first
   std::vector<std::string> node_names;
-  std::vector<std::string> node_ops;                   // "model.cpp:12" by node; empty if unknown
+  std::vector<std::string> node_ops;                     // "model.cpp:12" by node; empty if unknown
   std::vector<std::shared_ptr<const Capture>> captures;  // the newest last
   std::string failure;                                   // the reason it could not be compiled: the engine runs it
   uint64_t last_use = 0;

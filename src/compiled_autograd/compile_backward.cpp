@@ -31,8 +31,8 @@ std::vector<Effect> with_values(std::vector<Effect> effects, SymbolValues& numbe
   return effects;
 }
 
-std::shared_ptr<CompiledBackward> make_program(const std::shared_ptr<const Capture>& capture, const std::vector<uint64_t>& given,
-                                               const BackwardRequest& request) {
+std::shared_ptr<CompiledBackward> make_program(const std::shared_ptr<const Capture>& capture,
+                                               const std::vector<uint64_t>& given, const BackwardRequest& request) {
   SymbolValues numbers(given);
   auto compiled = std::make_shared<CompiledBackward>();
   compiled->capture = capture;
@@ -56,7 +56,8 @@ std::shared_ptr<CompiledBackward> make_program(const std::shared_ptr<const Captu
 
 std::shared_ptr<const Capture> record(const BackwardRequest& request, const BackwardSizes& sizes, SizePattern pattern) {
   auto capture = std::make_shared<Capture>(Capture{std::move(pattern), {}, {}, {}, std::make_shared<FusionNames>()});
-  capture->captured = fulgurite::capture(request.call, request.graph, request.inputs, sizes, capture->pattern, request.options.fullgraph);
+  capture->captured = fulgurite::capture(request.call, request.graph, request.inputs, sizes, capture->pattern,
+                                         request.options.fullgraph);
   Trace ordered = capture->captured.trace;
   bring_into_canonical_order(ordered, order_reads_before_hooks(capture->captured));
   capture->stages.push_back(std::move(ordered));
@@ -70,7 +71,8 @@ std::shared_ptr<const Capture> record(const BackwardRequest& request, const Back
 }
 
 // A backward that cannot be recorded with symbols is recorded with constants.
-std::shared_ptr<CompiledBackward> record_and_compile(const BackwardRequest& request, const BackwardSizes& sizes, SizePattern pattern) {
+std::shared_ptr<CompiledBackward> record_and_compile(const BackwardRequest& request, const BackwardSizes& sizes,
+                                                     SizePattern pattern) {
   if (pattern.has_symbols()) {
     try {
       const auto capture = record(request, sizes, pattern);
@@ -90,7 +92,8 @@ void log_capture(const Capture& capture) {
       text::cat("TRACED GRAPH\n===== Compiled autograd graph =====\n", text));
 }
 
-std::shared_ptr<CompiledBackward> find_for_sizes(const StructureOfBackward& structure, const BackwardSizes& sizes, const BackwardRequest& request) {
+std::shared_ptr<CompiledBackward> find_for_sizes(const StructureOfBackward& structure, const BackwardSizes& sizes,
+                                                 const BackwardRequest& request) {
   for (size_t i = structure.captures.size(); i-- > 0;) {
     const auto given = structure.captures[i]->pattern.values(sizes.values);
     if (!given) continue;
@@ -113,8 +116,9 @@ std::shared_ptr<const CompiledBackward> compile_backward(const BackwardRequest& 
   if (!compiled) {
     const bool is_first = structure.captures.empty();
     if (logs(LogChannel::compiled_autograd_verbose))
-      log(LogChannel::compiled_autograd_verbose,
-          is_first ? Captures::all().explain_new(structure) : explain_new_sizes(structure, *structure.captures.back(), sizes));
+      log(LogChannel::compiled_autograd_verbose, is_first
+                                                     ? Captures::all().explain_new(structure)
+                                                     : explain_new_sizes(structure, *structure.captures.back(), sizes));
     compiled = record_and_compile(request, sizes,
                                   is_first ? SizePattern(sizes.values, request.options.dynamic && !sizes.has_constants)
                                            : structure.captures.back()->pattern.widened(sizes.values));

@@ -35,8 +35,10 @@ class Interceptor final : public BackwardInterceptor {
   std::optional<std::vector<Tensor>> run(BackwardCall& call) override {
     BackwardGraph graph(call);
     if (const std::string why = why_not_captured(graph); !why.empty()) {
-      if (options_.fullgraph) throw UserError(text::cat("compiled autograd: the backward cannot be captured whole (fullgraph): ", why));
-      if (logs(LogChannel::compiled_autograd)) log(LogChannel::compiled_autograd, "Not captured, run by the engine: " + why);
+      if (options_.fullgraph)
+        throw UserError(text::cat("compiled autograd: the backward cannot be captured whole (fullgraph): ", why));
+      if (logs(LogChannel::compiled_autograd))
+        log(LogChannel::compiled_autograd, "Not captured, run by the engine: " + why);
       return std::nullopt;
     }
     const InterpreterScope eager(nullptr);
@@ -48,7 +50,8 @@ class Interceptor final : public BackwardInterceptor {
     if (!inputs) return std::nullopt;
     BackwardKey key = backward_key(call, graph, *inputs, options_);
     std::shared_ptr<const CompiledBackward> compiled = Captures::all().find(key);
-    if (!compiled) [[unlikely]] compiled = make({call, graph, *inputs, options_}, std::move(key));
+    if (!compiled) [[unlikely]]
+      compiled = make({call, graph, *inputs, options_}, std::move(key));
     if (!compiled) return std::nullopt;
     std::vector<Tensor> asked = run_compiled(*compiled, call, graph, *inputs);
     run.run_callbacks();
@@ -71,8 +74,8 @@ class Interceptor final : public BackwardInterceptor {
       try {
         return compile_backward(request, structure, shape.sizes, std::move(key));
       } catch (const std::exception& error) {
-        structure.failure = text::cat("compiled autograd: a backward of ", request.graph.calls.size(), " nodes, ", structure.node_names.front(),
-                                      " first, could not be compiled: ", error.what());
+        structure.failure = text::cat("compiled autograd: a backward of ", request.graph.calls.size(), " nodes, ",
+                                      structure.node_names.front(), " first, could not be compiled: ", error.what());
         if (!request.options.fullgraph) warn(structure.failure + "; the eager engine runs it, now and from now on");
       }
     }
@@ -89,8 +92,8 @@ class Interceptor final : public BackwardInterceptor {
     }
   }
 
-  static std::vector<Tensor> run_compiled(const CompiledBackward& compiled, const BackwardCall& call, const BackwardGraph& graph,
-                                          const std::vector<Tensor>& inputs) {
+  static std::vector<Tensor> run_compiled(const CompiledBackward& compiled, const BackwardCall& call,
+                                          const BackwardGraph& graph, const std::vector<Tensor>& inputs) {
     const CapturedBackward& captured = compiled.capture->captured;
     std::vector<Tensor> arguments;
     arguments.reserve(captured.arguments.size());
@@ -111,17 +114,20 @@ class Interceptor final : public BackwardInterceptor {
     }
     std::vector<Tensor> asked(call.inputs.size());
     for (size_t i = 0; i < results.size(); ++i)
-      if (const auto& [input, sources] = captured.asked[i]; effects.is_there(sources)) asked[input] = std::move(results[i]);
+      if (const auto& [input, sources] = captured.asked[i]; effects.is_there(sources))
+        asked[input] = std::move(results[i]);
     release(call, graph, static_cast<int>(graph.calls.size()));
     return asked;
   }
 
-  static std::vector<Tensor> run_on(const CompiledBackward& compiled, const BackwardCall& call, const BackwardGraph& graph,
-                                    const std::vector<Tensor>& arguments, CompiledRun& effects) {
+  static std::vector<Tensor> run_on(const CompiledBackward& compiled, const BackwardCall& call,
+                                    const BackwardGraph& graph, const std::vector<Tensor>& arguments,
+                                    CompiledRun& effects) {
     const CapturedBackward& captured = compiled.capture->captured;
     const bool observes_ops = autograd_modes().checks_nan || autograd_modes().detects_anomaly;
     if (!compiled.program) return run_lines(compiled.ops, captured, call, graph, arguments, effects);
-    if (observes_ops) return run_lines(lines_of(*compiled.capture, compiled.sizes), captured, call, graph, arguments, effects);
+    if (observes_ops)
+      return run_lines(lines_of(*compiled.capture, compiled.sizes), captured, call, graph, arguments, effects);
     std::vector<Tensor> results;
     compiled.program->run(arguments, results);
     return results;
@@ -161,8 +167,10 @@ void set_enabled(bool enabled) {
   context().interceptor.store(enabled ? interceptor : nullptr, std::memory_order_release);
 }
 
-std::shared_ptr<void> detail::open_scope(bool fullgraph, const std::vector<std::string>& executors, bool allow_excess_precision) {
-  return std::make_shared<Scope>(Options{.fullgraph = fullgraph, .executors = executors, .allow_excess_precision = allow_excess_precision});
+std::shared_ptr<void> detail::open_scope(bool fullgraph, const std::vector<std::string>& executors,
+                                         bool allow_excess_precision) {
+  return std::make_shared<Scope>(
+      Options{.fullgraph = fullgraph, .executors = executors, .allow_excess_precision = allow_excess_precision});
 }
 
 int64_t captures() { return Captures::all().count(); }

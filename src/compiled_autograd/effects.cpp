@@ -14,8 +14,9 @@ namespace fulgurite {
 
 namespace {
 
-constexpr std::string_view call_hook_definition = "def call_hook(hook, tensor, hook_type):\n"
-                                                  "  return tensor.clone()\n";
+constexpr std::string_view call_hook_definition =
+    "def call_hook(hook, tensor, hook_type):\n"
+    "  return tensor.clone()\n";
 
 constinit const Symbol call_hook_symbol{
     .signature = "compiled_autograd.call_hook(int hook, Tensor gradient, *, str hook_type) -> Tensor",
@@ -37,17 +38,20 @@ constinit const Symbol final_callbacks_symbol{
     .signature = "compiled_autograd._exec_final_callbacks_stub(int hooks) -> ()",
     .documentation = "Stands where the callbacks run that hooks queue for the end.",
     .python = "_exec_final_callbacks_stub({0})",
-    .python_definition = "def _exec_final_callbacks_stub(hooks):\n"
-                         "  pass\n",
+    .python_definition =
+        "def _exec_final_callbacks_stub(hooks):\n"
+        "  pass\n",
     .traits = {.side_effect = true},
 };
 
 constinit const Symbol call_node_hooks_symbol{
-    .signature = "compiled_autograd.call_node_hooks(int hooks, Tensor[] gradients, Tensor[] of_outputs, *, str hook_type) -> Tensor[]",
+    .signature =
+        "compiled_autograd.call_node_hooks(int hooks, Tensor[] gradients, Tensor[] of_outputs, *, str hook_type) -> Tensor[]",
     .documentation = "Calls a node's hooks on its gradients; gives what they put in their place.",
     .python = "call_node_hooks({0}, {1}, {2}, {3})",
-    .python_definition = "def call_node_hooks(hooks, gradients, of_outputs, hook_type):\n"
-                         "  return [gradient.clone() for gradient in gradients]\n",
+    .python_definition =
+        "def call_node_hooks(hooks, gradients, of_outputs, hook_type):\n"
+        "  return [gradient.clone() for gradient in gradients]\n",
     .traits = {.side_effect = true},
 };
 
@@ -55,8 +59,9 @@ constinit const Symbol retain_grad_symbol{
     .signature = "compiled_autograd.retain_grad(int tensor, Tensor gradient) -> ()",
     .documentation = "Hands a gradient to the tensors that retain theirs.",
     .python = "retain_grad({0}, {1})",
-    .python_definition = "def retain_grad(tensor, gradient):\n"
-                         "  pass\n",
+    .python_definition =
+        "def retain_grad(tensor, gradient):\n"
+        "  pass\n",
     .traits = {.side_effect = true},
 };
 
@@ -70,8 +75,9 @@ constinit const Symbol accumulate_grad_symbol{
     .signature = "compiled_autograd.accumulate_grad_(int call, Tensor variable, Tensor? gradient) -> ()",
     .documentation = "Adds a gradient to that of a leaf.",
     .python = "accumulate_grad_({0}, {1}, {2})",
-    .python_definition = "def accumulate_grad_(call, variable, gradient):\n"
-                         "  variable.grad = gradient.clone() if variable.grad is None else variable.grad + gradient\n",
+    .python_definition =
+        "def accumulate_grad_(call, variable, gradient):\n"
+        "  variable.grad = gradient.clone() if variable.grad is None else variable.grad + gradient\n",
     .traits = {.side_effect = true},
 };
 
@@ -79,19 +85,24 @@ constinit const Symbol accumulate_grad_symbol{
 Tensor owned(Tensor tensor) { return is_uniquely_owned(tensor) ? tensor : clone(tensor.detach()).contiguous(); }
 
 void append_tensors(const Argument& argument, std::vector<Tensor>& tensors) {
-  if (argument.kind() == Argument::Kind::tensors) tensors.insert(tensors.end(), argument.tensors().begin(), argument.tensors().end());
+  if (argument.kind() == Argument::Kind::tensors)
+    tensors.insert(tensors.end(), argument.tensors().begin(), argument.tensors().end());
   else if (argument.is_tensor()) tensors.push_back(argument.tensor());
 }
 
-std::vector<std::function<void(Tensor)>> hooks_of_leaf(const Node& node, size_t) { return post_accumulate_hooks(*node.accumulates_into()); }
+std::vector<std::function<void(Tensor)>> hooks_of_leaf(const Node& node, size_t) {
+  return post_accumulate_hooks(*node.accumulates_into());
+}
 
 bool accept(Arguments) { return true; }
 
 void run_effect(Arguments arguments, SourceLocation, Results& results) {
   CompiledRun* const run = autograd_modes().compiled_run;
-  if (run == nullptr) throw UserError("a captured backward runs only in compiled autograd's scope: it needs the graph that it is of");
+  if (run == nullptr)
+    throw UserError("a captured backward runs only in compiled autograd's scope: it needs the graph that it is of");
   const auto effect = static_cast<size_t>(arguments[0].integer().hint());
-  if (arguments.size() == 3 && arguments[2].is_tensor() && run->accumulates(effect)) return run->accumulate(effect, arguments[2].tensor());
+  if (arguments.size() == 3 && arguments[2].is_tensor() && run->accumulates(effect))
+    return run->accumulate(effect, arguments[2].tensor());
   std::vector<Tensor> tensors;
   for (const Argument& argument : arguments.subspan(1)) append_tensors(argument, tensors);
   for (Tensor& result : run->run(effect, std::move(tensors))) results.push_back(owned(std::move(result)));
@@ -136,9 +147,12 @@ const Symbol& symbol_of(Effect::Kind kind) {
 
 const Implementation& implementation_of(Effect::Kind kind) {
   static const UserImplementation user{.accepts = accept, .run = run_effect, .execution_transform = {}};
-  constexpr auto engine = [](const Symbol& symbol) { return Implementation{.executor = "engine", .symbol = &symbol, .user = &user}; };
-  static const Implementation implementations[] = {engine(call_hook_symbol),       engine(call_leaf_hook_symbol),  engine(retain_grad_symbol),
-                                                   engine(call_node_hooks_symbol), engine(call_backward_symbol),   engine(accumulate_grad_symbol),
+  constexpr auto engine = [](const Symbol& symbol) {
+    return Implementation{.executor = "engine", .symbol = &symbol, .user = &user};
+  };
+  static const Implementation implementations[] = {engine(call_hook_symbol),      engine(call_leaf_hook_symbol),
+                                                   engine(retain_grad_symbol),    engine(call_node_hooks_symbol),
+                                                   engine(call_backward_symbol),  engine(accumulate_grad_symbol),
                                                    engine(final_callbacks_symbol)};
   for (const Implementation& one : implementations)
     if (one.symbol == &symbol_of(kind)) return one;
@@ -146,24 +160,28 @@ const Implementation& implementation_of(Effect::Kind kind) {
 }
 
 int effect_of(const BoundSymbol& op) {
-  constexpr const Symbol* symbols[] = {&call_hook_symbol,      &call_leaf_hook_symbol,  &final_callbacks_symbol, &call_node_hooks_symbol,
-                                       &retain_grad_symbol, &call_backward_symbol, &accumulate_grad_symbol};
+  constexpr const Symbol* symbols[] = {&call_hook_symbol,       &call_leaf_hook_symbol, &final_callbacks_symbol,
+                                       &call_node_hooks_symbol, &retain_grad_symbol,    &call_backward_symbol,
+                                       &accumulate_grad_symbol};
   if (std::ranges::find(symbols, op.symbol) == std::end(symbols)) return -1;
   return static_cast<int>(op.args.read()[0].integer().hint());
 }
 
 bool calls_user(Effect::Kind kind) {
-  return kind != Effect::Kind::retain_grad && kind != Effect::Kind::accumulate_grad && kind != Effect::Kind::final_callbacks;
+  return kind != Effect::Kind::retain_grad && kind != Effect::Kind::accumulate_grad &&
+         kind != Effect::Kind::final_callbacks;
 }
 
-CompiledRun::CompiledRun(const BackwardCall& call, const BackwardGraph& graph, const std::vector<Tensor>& inputs, const std::vector<Effect>& effects)
+CompiledRun::CompiledRun(const BackwardCall& call, const BackwardGraph& graph, const std::vector<Tensor>& inputs,
+                         const std::vector<Effect>& effects)
     : call_(call),
       graph_(graph),
       effects_(effects),
       hook_changes_(context().hook_changes.load(std::memory_order_relaxed)),
       first_written_(static_cast<int>(graph.calls.size())) {
   for (const Effect& effect : effects)
-    if (effect.kind == Effect::Kind::call_backward) came_.resize(static_cast<size_t>(effect.first_source) + effect.results.size());
+    if (effect.kind == Effect::Kind::call_backward)
+      came_.resize(static_cast<size_t>(effect.first_source) + effect.results.size());
   if (std::ranges::none_of(effects, [](const Effect& effect) { return calls_user(effect.kind); })) return;
   hooks_at_start_ = count_hooks();
   saved_.reserve(inputs.size());
@@ -194,12 +212,14 @@ void CompiledRun::begin_turn(int call, bool before_node) {
 void CompiledRun::find_writes(int first_call) {
   first_written_ = static_cast<int>(graph_.calls.size());
   const auto first = std::ranges::lower_bound(saved_, first_call, {}, &Saved::call);
-  const auto written = std::find_if(first, saved_.end(), [](const Saved& one) { return one.version->load(std::memory_order_relaxed) != one.seen; });
+  const auto written = std::find_if(
+      first, saved_.end(), [](const Saved& one) { return one.version->load(std::memory_order_relaxed) != one.seen; });
   if (written != saved_.end()) first_written_ = written->call;
 }
 
 bool CompiledRun::is_there(const Sources& sources) const {
-  return sources.empty() || std::ranges::any_of(sources, [this](int source) { return came_[static_cast<size_t>(source)] != 0; });
+  return sources.empty() ||
+         std::ranges::any_of(sources, [this](int source) { return came_[static_cast<size_t>(source)] != 0; });
 }
 
 bool CompiledRun::accumulates(size_t effect) const { return effects_[effect].kind == Effect::Kind::accumulate_grad; }
@@ -214,7 +234,8 @@ void CompiledRun::accumulate(size_t effect, const Tensor& gradient) {
 std::vector<Tensor> CompiledRun::chosen(std::vector<Tensor> found, const Effect& effect) {
   std::vector<Tensor> out;
   for (const auto& [position, type] : effect.results) {
-    if (effect.kind == Effect::Kind::call_backward) came_[static_cast<size_t>(effect.first_source) + out.size()] = found[position].defined();
+    if (effect.kind == Effect::Kind::call_backward)
+      came_[static_cast<size_t>(effect.first_source) + out.size()] = found[position].defined();
     out.push_back(found[position].defined() ? std::move(found[position]) : make_zeros(type));
   }
   return out;
@@ -222,7 +243,8 @@ std::vector<Tensor> CompiledRun::chosen(std::vector<Tensor> found, const Effect&
 
 std::vector<Tensor> CompiledRun::run(size_t effect, std::vector<Tensor> arguments) {
   const Effect::Kind kind = effects_[effect].kind;
-  const bool before_node = kind == Effect::Kind::tensor_hook || kind == Effect::Kind::retain_grad || kind == Effect::Kind::before_node;
+  const bool before_node =
+      kind == Effect::Kind::tensor_hook || kind == Effect::Kind::retain_grad || kind == Effect::Kind::before_node;
   begin_turn(effects_[effect].call, before_node);
   std::vector<Tensor> results = call(effect, std::move(arguments));
   if (calls_user(kind)) {
@@ -239,7 +261,8 @@ bool CompiledRun::is_last_of_list(size_t number) const {
 }
 
 template <class F>
-std::span<const F> CompiledRun::take_hooks(std::vector<F>& list, size_t number, std::vector<F> (*find)(const Node&, size_t)) {
+std::span<const F> CompiledRun::take_hooks(std::vector<F>& list, size_t number,
+                                           std::vector<F> (*find)(const Node&, size_t)) {
   const Effect& effect = effects_[number];
   const bool is_first = number == 0 || is_last_of_list(number - 1);
   if (is_first) list = find(*graph_.calls[static_cast<size_t>(effect.call)].node, effect.output);
@@ -273,9 +296,10 @@ void CompiledRun::check_added_hooks(int first_call) {
     const Node& node = *graph_.calls[i].node;
     Node::Hooks* const hooks = node.existing_hooks();
     const Tensor* const leaf = node.accumulates_into();
-    bool is_missed = (hooks && !hooks->before.empty() && !has_op(Effect::Kind::before_node, i, 0)) ||
-                     (hooks && !hooks->after.empty() && !has_op(Effect::Kind::after_node, i, 0)) ||
-                     (leaf && !post_accumulate_hooks(*leaf).empty() && !has_op(Effect::Kind::post_accumulate_hook, i, 0));
+    bool is_missed =
+        (hooks && !hooks->before.empty() && !has_op(Effect::Kind::before_node, i, 0)) ||
+        (hooks && !hooks->after.empty() && !has_op(Effect::Kind::after_node, i, 0)) ||
+        (leaf && !post_accumulate_hooks(*leaf).empty() && !has_op(Effect::Kind::post_accumulate_hook, i, 0));
     for (size_t output = 0; output < node.output_count(); ++output, ++position) {
       if (counts[position] == hooks_at_start_[position] || has_op(Effect::Kind::tensor_hook, i, output)) continue;
       is_missed = is_missed || counts[position] > hooks_at_start_[position];
@@ -288,10 +312,12 @@ void CompiledRun::check_added_hooks(int first_call) {
             node.source());
     }
     if (is_missed)
-      throw UserError(text::cat("compiled autograd: a hook added a hook to ", node.name(), " (NodeCall ", i + 1,
-                                "), which has not run yet and was captured without one; add it before backward(), or run this backward "
-                                "outside of compiled autograd's scope"),
-                      node.source());
+      throw UserError(
+          text::cat(
+              "compiled autograd: a hook added a hook to ", node.name(), " (NodeCall ", i + 1,
+              "), which has not run yet and was captured without one; add it before backward(), or run this backward "
+              "outside of compiled autograd's scope"),
+          node.source());
   }
 }
 

@@ -21,19 +21,26 @@ using Sources = std::vector<int>;
 /// A side effect of a captured op that must happen at run time.
 struct Effect {
   enum class Kind : uint8_t {
-    tensor_hook, retain_grad, before_node, call_backward, accumulate_grad, post_accumulate_hook, after_node, final_callbacks
+    tensor_hook,
+    retain_grad,
+    before_node,
+    call_backward,
+    accumulate_grad,
+    post_accumulate_hook,
+    after_node,
+    final_callbacks
   };
   Kind kind = Kind::tensor_hook;
-  int call = 0;        // the call whose turn it is
-  size_t output = 0;   // of the node, if it concerns one
-  size_t hook = 0;     // of the output's hooks, or the leaf's
+  int call = 0;       // the call whose turn it is
+  size_t output = 0;  // of the node, if it concerns one
+  size_t hook = 0;    // of the output's hooks, or the leaf's
   /// A gradient among the op's arguments, if it is one.
   struct GradientRef {
     bool is_given = false;
     Sources sources = {};
   };
   std::vector<GradientRef> of_outputs = {}, of_inputs = {};  // gradients of the node's outputs, of its inputs
-  int first_source = 0;                                // of a custom function's results
+  int first_source = 0;                                      // of a custom function's results
   // A result, by its index among the gradients at the start or the end of the node's turn.
   struct Result {
     size_t position;
@@ -83,15 +90,16 @@ class CompiledRun {
   /// Returns the hooks that an op calls: one, and for the last op of a list also those added to the list since. `list`
   /// holds the hooks at the time its first op ran, because a hook may have changed them before.
   template <class F>
-  std::span<const F> take_hooks(std::vector<F>& list, size_t effect, std::vector<F> (*find)(const Node&, size_t output));
+  std::span<const F> take_hooks(std::vector<F>& list, size_t effect,
+                                std::vector<F> (*find)(const Node&, size_t output));
   bool is_last_of_list(size_t effect) const;
   void check_added_hooks(int first_call);
   std::vector<size_t> count_hooks() const;
   std::vector<Hook> tensor_hooks_;
   std::vector<std::function<void(Tensor)>> post_accumulate_hooks_;
-  uint64_t hook_changes_;  // when the lists were last looked at
+  uint64_t hook_changes_;               // when the lists were last looked at
   std::vector<size_t> hooks_at_start_;  // of each output of each call, where hooks are called
-  std::vector<char> came_;  // by source
+  std::vector<char> came_;              // by source
   int turn_ = 0;
   // If hooks are called: the calls' saved tensors, in order, and the first call whose saved tensor was written since.
   struct Saved {

@@ -13,9 +13,13 @@ namespace fulgurite {
 namespace {
 
 std::string name_of_part(const StructureOfBackward& one, size_t part) {
-  return part == 0 ? std::string("GraphRoot") : part <= one.node_names.size() ? one.node_names[part - 1] : std::string();
+  return part == 0                       ? std::string("GraphRoot")
+         : part <= one.node_names.size() ? one.node_names[part - 1]
+                                         : std::string();
 }
-std::string node_text(const StructureOfBackward& one, size_t part) { return text::cat(name_of_part(one, part), " (NodeCall ", part, ")"); }
+std::string node_text(const StructureOfBackward& one, size_t part) {
+  return text::cat(name_of_part(one, part), " (NodeCall ", part, ")");
+}
 std::string op_text(const StructureOfBackward& one, size_t part) {
   return part == 0 || one.node_ops[part - 1].empty() ? std::string() : "; " + one.node_ops[part - 1];
 }
@@ -52,9 +56,10 @@ std::string value_text(const StructureOfBackward& one, KeyField field, uint64_t 
     case KeyField::target: return high == 0 ? std::string("nowhere") : node_text(one, high);
     case KeyField::hooks: return text::cat(count(high, "hook"), low > 0 ? ", retained" : "");
     case KeyField::leaf:
-      return text::cat((word & 0xff) != 0 ? "with a gradient, " : "without a gradient, ", count(word >> 8 & 0xffffff, "hook"), " and ",
-                       count(high, "hook"), " after it");
-    case KeyField::node_hooks: return word == 0 ? "none" : word == 1 ? "after it" : word == 2 ? "before it" : "before and after it";
+      return text::cat((word & 0xff) != 0 ? "with a gradient, " : "without a gradient, ",
+                       count(word >> 8 & 0xffffff, "hook"), " and ", count(high, "hook"), " after it");
+    case KeyField::node_hooks:
+      return word == 0 ? "none" : word == 1 ? "after it" : word == 2 ? "before it" : "before and after it";
     case KeyField::tensor: return word == 0 ? std::string("none") : text::cat("tensor ", word);
     case KeyField::is_needed: return word ? "yes" : "no";
     case KeyField::asked: return text::cat("gradient ", high);
@@ -64,7 +69,8 @@ std::string value_text(const StructureOfBackward& one, KeyField field, uint64_t 
     case KeyField::function: return "one";
     case KeyField::argument:
       // Integers and floats share one encoding; words that are not small integers are floats.
-      if (std::abs(static_cast<double>(static_cast<int64_t>(word))) > 1e15) return text::cat(std::bit_cast<double>(word));
+      if (std::abs(static_cast<double>(static_cast<int64_t>(word))) > 1e15)
+        return text::cat(std::bit_cast<double>(word));
       return text::cat(static_cast<int64_t>(word));
     case KeyField::needed:
     case KeyField::call_count:
@@ -83,9 +89,11 @@ std::string difference(const StructureOfBackward& now, const StructureOfBackward
     const size_t at_a = a.begin(part) + i, at_b = b.begin(part) + i;
     if (a.key.words[at_a] == b.key.words[at_b] && a.fields[at_a] == b.fields[at_b]) continue;
     const KeyField field = b.fields[at_b];
-    if (field == KeyField::options || a.fields[at_a] == KeyField::options) return text::cat(field_name(KeyField::options), " are others");
+    if (field == KeyField::options || a.fields[at_a] == KeyField::options)
+      return text::cat(field_name(KeyField::options), " are others");
     if (a.fields[at_a] != field) return text::cat(field_name(field), " instead of ", field_name(a.fields[at_a]));
-    const std::string from = value_text(before, field, a.key.words[at_a]), to = value_text(now, field, b.key.words[at_b]);
+    const std::string from = value_text(before, field, a.key.words[at_a]),
+                      to = value_text(now, field, b.key.words[at_b]);
     if (from == to) return text::cat(field_name(field), " is another");
     return text::cat(field_name(field), ", from ", from, " to ", to);
   }
@@ -99,15 +107,18 @@ std::string explain_new_node(const StructureOfBackward& one, std::vector<const S
   size_t part = 0;
   for (;; ++part) {
     std::vector<const StructureOfBackward*> still;
-    std::ranges::copy_if(known, std::back_inserter(still), [&](const auto* other) { return structure.same_part(other->structure, part); });
+    std::ranges::copy_if(known, std::back_inserter(still),
+                         [&](const auto* other) { return structure.same_part(other->structure, part); });
     if (still.empty() || part + 1 == structure.parts()) break;
     known = std::move(still);
   }
   std::vector<size_t> sizes;
   for (const StructureOfBackward* other : known)
-    if (part < other->structure.parts() && name_of_part(*other, part) == name_of_part(one, part)) sizes.push_back(other->structure.bytes_of(part));
-  std::string out = text::cat("Cache miss due to new autograd node: ", node_text(one, part), " with key size ", structure.bytes_of(part),
-                              ", previous key sizes=[", text::join(sizes, [](size_t size) { return std::to_string(size); }), "]");
+    if (part < other->structure.parts() && name_of_part(*other, part) == name_of_part(one, part))
+      sizes.push_back(other->structure.bytes_of(part));
+  std::string out = text::cat("Cache miss due to new autograd node: ", node_text(one, part), " with key size ",
+                              structure.bytes_of(part), ", previous key sizes=[",
+                              text::join(sizes, [](size_t size) { return std::to_string(size); }), "]");
   if (!known.empty()) out += text::cat("\n  what differs: ", difference(one, *known.back(), part), op_text(one, part));
   return out;
 }
@@ -125,11 +136,13 @@ std::string explain_new_sizes(const StructureOfBackward& one, const Capture& new
       change = text::cat("marking size idx ", i, " of ", node_text(one, part), " as dynamic");
     } else if (symbol >= 0) {
       int64_t& value = values[static_cast<size_t>(symbol)];
-      if (value >= 0 && value != now) change = text::cat("size idx ", i, " of ", node_text(one, part), " is no longer another's");
+      if (value >= 0 && value != now)
+        change = text::cat("size idx ", i, " of ", node_text(one, part), " is no longer another's");
       else value = now;
     }
     if (change.empty()) continue;
-    out += text::cat(out.empty() ? "" : "\n", "Cache miss due to changed shapes: ", change, ", from ", before, " to ", now, op_text(one, part));
+    out += text::cat(out.empty() ? "" : "\n", "Cache miss due to changed shapes: ", change, ", from ", before, " to ",
+                     now, op_text(one, part));
   }
   if (!out.empty()) return out;
   if (const auto given = pattern.values(sizes.values)) {

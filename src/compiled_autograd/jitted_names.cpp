@@ -12,7 +12,8 @@ namespace fulgurite {
 JittedNames::JittedNames(const BackwardGraph& graph) {
   std::vector<const TracedNode*> nodes;
   for (const NodeCall& one : graph.calls)
-    if (const auto* const node = dynamic_cast<const TracedNode*>(one.node); node && node->jitted_backward()) nodes.push_back(node);
+    if (const auto* const node = dynamic_cast<const TracedNode*>(one.node); node && node->jitted_backward())
+      nodes.push_back(node);
   std::ranges::sort(nodes, {}, [](const TracedNode* node) { return node->sequence_nr(); });
   std::map<const Trace*, int> uses;
   for (const TracedNode* node : nodes) {
@@ -28,7 +29,8 @@ void JittedNames::name(const TracedNode& node, std::span<BoundSymbol> ops) {
   if (const int use = uses_.at(&node); use > 0) prefix += text::cat(use, "_");
   // Ops are recorded one for one, except those that only unpack, delete and return, and those of sizes.
   const auto makes_tensors = [](const BoundSymbol& bound) {
-    return !bound.symbol->traits.structural && std::ranges::any_of(bound.outputs, [](const Value& output) { return output.is_tensor(); });
+    return !bound.symbol->traits.structural &&
+           std::ranges::any_of(bound.outputs, [](const Value& output) { return output.is_tensor(); });
   };
   std::vector<const BoundSymbol*> originals, recorded;
   for (const BoundSymbol& bound : backward->bound_symbols)
@@ -42,7 +44,8 @@ void JittedNames::name(const TracedNode& node, std::span<BoundSymbol> ops) {
       const Value& value = recorded[i]->outputs.read()[k];
       if (!value.is_tensor()) continue;
       const bool has_name = is_that && originals[i]->outputs.read()[k].is_tensor();
-      value.tensor_ref()->name = prefix + (has_name ? originals[i]->outputs.read()[k].tensor().name : value.tensor().name);
+      value.tensor_ref()->name =
+          prefix + (has_name ? originals[i]->outputs.read()[k].tensor().name : value.tensor().name);
     }
   }
 }

@@ -28,9 +28,8 @@ std::vector<char> live_ops(const Trace& trace) {
 
 bool makes_operand(const BoundSymbol& op, const BoundSymbol& of) {
   bool makes = false;
-  for_each_output(op, [&](const Value& output) {
-    for_each_use(of, [&](int id) { makes = makes || id == proxy_id(output); });
-  });
+  for_each_output(
+      op, [&](const Value& output) { for_each_use(of, [&](int id) { makes = makes || id == proxy_id(output); }); });
   return makes;
 }
 
@@ -56,7 +55,8 @@ std::vector<OpPair> order_reads_before_hooks(const CapturedBackward& captured) {
     if (effect < 0) {
       bool reads_given = false;
       for_each_argument(op, [&](const Value& value) {
-        reads_given = reads_given || (value.is_tensor() && is_given[static_cast<size_t>(roots[static_cast<size_t>(value.proxy_id())])] != 0);
+        reads_given = reads_given || (value.is_tensor() &&
+                                      is_given[static_cast<size_t>(roots[static_cast<size_t>(value.proxy_id())])] != 0);
       });
       if (reads_given && is_live[static_cast<size_t>(i)] && !op.symbol->traits.view) reads.push_back(i);
       accumulation = -1;
@@ -67,7 +67,8 @@ std::vector<OpPair> order_reads_before_hooks(const CapturedBackward& captured) {
     if (!calls_user(kind)) continue;
     const int second = kind == Effect::Kind::post_accumulate_hook && accumulation >= 0 ? accumulation : i;
     for (const int read : reads)
-      if (!makes_operand(ops[static_cast<size_t>(read)], ops[static_cast<size_t>(second)])) pairs.push_back({read, second});
+      if (!makes_operand(ops[static_cast<size_t>(read)], ops[static_cast<size_t>(second)]))
+        pairs.push_back({read, second});
     reads.clear();
   }
   return pairs;

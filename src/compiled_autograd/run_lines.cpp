@@ -20,18 +20,24 @@ namespace {
 class OpByOp final : public OpRunner {
  public:
   OpByOp(const Trace& trace, const CapturedBackward& captured, const BackwardGraph& graph, CompiledRun& effects)
-      : trace_(trace), captured_(captured), graph_(graph), effects_(effects), checks_nan_(autograd_modes().checks_nan) {}
+      : trace_(trace),
+        captured_(captured),
+        graph_(graph),
+        effects_(effects),
+        checks_nan_(autograd_modes().checks_nan) {}
 
   bool run(const BoundSymbol& op, std::vector<Tensor> arguments, std::vector<Tensor>& results) override {
     const int effect = effect_of(op);
     if (effect < 0) return stands_in(op, arguments, results);
-    if (effects_.accumulates(static_cast<size_t>(effect))) effects_.accumulate(static_cast<size_t>(effect), arguments[1]);
+    if (effects_.accumulates(static_cast<size_t>(effect)))
+      effects_.accumulate(static_cast<size_t>(effect), arguments[1]);
     else results = effects_.run(static_cast<size_t>(effect), std::move(arguments));
     return true;
   }
 
   void after(const BoundSymbol& op, std::span<const Tensor> results) override {
-    if (!checks_nan_) [[likely]] return;
+    if (!checks_nan_) [[likely]]
+      return;
     for (size_t i = 0; i < results.size(); ++i) {
       if (!has_nan(results[i])) continue;
       const int id = op.outputs.read()[i].proxy_id();
@@ -77,7 +83,8 @@ class OpByOp final : public OpRunner {
     const int effect = effect_of(op);
     if (effect < 0) return true;
     const Effect::Kind kind = captured_.effects[static_cast<size_t>(effect)].kind;
-    return kind == Effect::Kind::call_backward || kind == Effect::Kind::accumulate_grad || kind == Effect::Kind::post_accumulate_hook;
+    return kind == Effect::Kind::call_backward || kind == Effect::Kind::accumulate_grad ||
+           kind == Effect::Kind::post_accumulate_hook;
   }
 
   int call_of(const BoundSymbol& op) const {
@@ -92,8 +99,9 @@ class OpByOp final : public OpRunner {
 
   [[noreturn]] void refuse(const CapturedBackward::NodeGradient& gradient) {
     is_refused_ = true;
-    throw UserError(text::cat(nan_text(*graph_.calls[static_cast<size_t>(gradient.call)].node, gradient.input), "\nin the captured backward at `",
-                              op_text(trace_, *first_with_nan_), "`", destination(gradient.id)));
+    throw UserError(text::cat(nan_text(*graph_.calls[static_cast<size_t>(gradient.call)].node, gradient.input),
+                              "\nin the captured backward at `", op_text(trace_, *first_with_nan_), "`",
+                              destination(gradient.id)));
   }
 
   // The destination of a gradient: the first leaf that it reaches.
@@ -104,7 +112,8 @@ class OpByOp final : public OpRunner {
       bool uses = false;
       for_each_use(op, [&](int used) { uses = uses || comes_of_it[static_cast<size_t>(used)] != 0; });
       if (!uses) continue;
-      if (const int effect = effect_of(op); effect >= 0 && effects_.accumulates(static_cast<size_t>(effect))) return leaf_text(op, effect);
+      if (const int effect = effect_of(op); effect >= 0 && effects_.accumulates(static_cast<size_t>(effect)))
+        return leaf_text(op, effect);
       for_each_output(op, [&](const Value& output) {
         if (proxy_id(output) >= 0) comes_of_it[static_cast<size_t>(proxy_id(output))] = true;
       });
@@ -116,7 +125,8 @@ class OpByOp final : public OpRunner {
     const Tensor& leaf = *graph_.calls[static_cast<size_t>(captured_.effects[static_cast<size_t>(effect)].call)].leaf;
     const std::string& argument = op.args.read()[1].tensor().name;
     const std::string name = leaf.name();
-    return text::cat(", on the way to the gradient of ", name.empty() ? argument : text::cat(name, " (", argument, ")"), ", ", type_text(leaf));
+    return text::cat(", on the way to the gradient of ", name.empty() ? argument : text::cat(name, " (", argument, ")"),
+                     ", ", type_text(leaf));
   }
 
   const Trace& trace_;
@@ -140,8 +150,8 @@ Trace lines_of(const Capture& capture, const std::vector<uint64_t>& sizes) {
   return delete_last_used(ops);
 }
 
-std::vector<Tensor> run_lines(const Trace& ops, const CapturedBackward& captured, const BackwardCall& call, const BackwardGraph& graph,
-                              const std::vector<Tensor>& arguments, CompiledRun& effects) {
+std::vector<Tensor> run_lines(const Trace& ops, const CapturedBackward& captured, const BackwardCall& call,
+                              const BackwardGraph& graph, const std::vector<Tensor>& arguments, CompiledRun& effects) {
   const GradModeScope grad_mode(call.create_graph);
   OpByOp runner(ops, captured, graph, effects);
   return evaluate(ops, arguments, runner);

@@ -5,7 +5,8 @@
 
 namespace fulgurite {
 
-SizePattern::SizePattern(std::vector<int64_t> sizes, bool dynamic) : sizes_(std::move(sizes)), of_sizes_(sizes_.size(), -1) {
+SizePattern::SizePattern(std::vector<int64_t> sizes, bool dynamic)
+    : sizes_(std::move(sizes)), of_sizes_(sizes_.size(), -1) {
   if (!dynamic) return;
   std::map<int64_t, int> known;
   for (size_t i = 0; i < sizes_.size(); ++i)
@@ -20,7 +21,8 @@ SizePattern SizePattern::widened(const std::vector<int64_t>& sizes) const {
   std::map<std::array<int64_t, 3>, int> known;
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (of_sizes_[i] < 0 && sizes_[i] == sizes[i]) continue;
-    out.of_sizes_[i] = known.try_emplace({of_sizes_[i], sizes_[i], sizes[i]}, static_cast<int>(known.size())).first->second;
+    out.of_sizes_[i] =
+        known.try_emplace({of_sizes_[i], sizes_[i], sizes[i]}, static_cast<int>(known.size())).first->second;
   }
   out.symbols_ = known.size();
   return out;

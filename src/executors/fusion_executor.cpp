@@ -30,7 +30,8 @@ namespace {
 /// A user-supplied fusion, ready to run.
 class UserFusion final : public FusedKernel {
  public:
-  UserFusion(std::string name, std::string executor, Fusion fusion, size_t outputs) : executor_(std::move(executor)), fusion_(std::move(fusion)) {
+  UserFusion(std::string name, std::string executor, Fusion fusion, size_t outputs)
+      : executor_(std::move(executor)), fusion_(std::move(fusion)) {
     user_.run = [this, name = std::move(name), outputs](Arguments arguments, SourceLocation at, Results& results) {
       const InterpreterScope eager(nullptr);
       const NoGrad no_grad;
@@ -38,11 +39,14 @@ class UserFusion final : public FusedKernel {
       for (const Argument& argument : arguments) inputs.push_back(argument.tensor());
       std::vector<Tensor> given = fusion_.run(inputs);
       if (given.size() != outputs)
-        throw UserError(text::cat("the run of ", name, ", a fusion of the executor \"", executor_, "\", gave ", given.size(), " tensor(s), but the region has ",
-                                  outputs, " output(s)"),
+        throw UserError(text::cat("the run of ", name, ", a fusion of the executor \"", executor_, "\", gave ",
+                                  given.size(), " tensor(s), but the region has ", outputs, " output(s)"),
                         at);
       for (Tensor& tensor : given) {
-        if (!tensor.defined()) throw UserError(text::cat("the run of ", name, ", a fusion of the executor \"", executor_, "\", gave an undefined tensor"), at);
+        if (!tensor.defined())
+          throw UserError(text::cat("the run of ", name, ", a fusion of the executor \"", executor_,
+                                    "\", gave an undefined tensor"),
+                          at);
         results.push_back(std::move(tensor));
       }
       own_results(results);
@@ -69,7 +73,8 @@ class UserFusion final : public FusedKernel {
 class UserFuser {
  public:
   explicit UserFuser(const FusionExecutor& executor) : name_(executor.name()), fuse_(executor.fuse) {
-    for (const SupportedSymbol& supported : executor.supported()) checkers_[supported.symbol].push_back(supported.checker);
+    for (const SupportedSymbol& supported : executor.supported())
+      checkers_[supported.symbol].push_back(supported.checker);
   }
 
   std::string_view name() const { return name_; }
@@ -94,8 +99,8 @@ class UserFuser {
     for (size_t i = 0; i < is_candidate.size(); ++i) is_candidate[i] = is_taken(trace.bound_symbols[i], candidate);
     const bool explains = logs(LogChannel::fusions);
     const fuser::GroupingRules rules{.missed_reason = [](const codegen::LoopNest&) { return std::string(); },
-                                    .is_profitable_alone = [](const BoundSymbol& bound) { return !is_view(bound); },
-                                    .is_plain = [](const BoundSymbol&) { return false; }};
+                                     .is_profitable_alone = [](const BoundSymbol& bound) { return !is_view(bound); },
+                                     .is_plain = [](const BoundSymbol&) { return false; }};
     fuser::FusionGroups grouped = fuser::group_ops_for_fusion(trace, graph, is_candidate, rules, explains);
     std::vector<fuser::GroupFusion> fusions;
     grouped.keep_if([&](const fuser::FusionGroup& region) {
@@ -104,7 +109,8 @@ class UserFuser {
       Fusion fusion = fuse_(region_of_group(trace, graph, region, name));
       if (!fusion.run) return false;
       if (explains) log(LogChannel::fusions, text::cat(name, " of ", trace.name, ", by ", name_, ":\n", fusion.source));
-      fusions.push_back({name, region.inputs, region.results, false, keep(name, std::move(fusion), region.results.size())});
+      fusions.push_back(
+          {name, region.inputs, region.results, false, keep(name, std::move(fusion), region.results.size())});
       return true;
     });
     if (explains) {
@@ -123,7 +129,8 @@ class UserFuser {
     return bound.implementation == &candidate || (!bound.implementation && is_view(bound) && supports(bound));
   }
 
-  static Region region_of_group(const Trace& trace, const fuser::DependencyGraph& graph, const fuser::FusionGroup& grouped, const std::string& name) {
+  static Region region_of_group(const Trace& trace, const fuser::DependencyGraph& graph,
+                                const fuser::FusionGroup& grouped, const std::string& name) {
     Region region;
     region.name = name;
     region.inputs = grouped.inputs;
@@ -157,7 +164,8 @@ class UserFuser {
 
 }  // namespace
 
-void add_supported(std::vector<SupportedSymbol>& supported, const Symbol& symbol, OperatorFunction checker, SourceLocation at) {
+void add_supported(std::vector<SupportedSymbol>& supported, const Symbol& symbol, OperatorFunction checker,
+                   SourceLocation at) {
   if (symbol.traits.structural || symbol.traits.in_place)
     throw UserError(text::cat(symbol.qualified_name(), " is part of traces, or a write: it is in no region"), at);
   if (checker) {
@@ -176,7 +184,9 @@ void register_executor(const FusionExecutor& given, SourceLocation at) {
   auto fusing = std::make_shared<Fusing>();
   fusing->candidate.executor = user->name();
   fusing->supports = [user](const BoundSymbol& bound) { return user->supports(bound); };
-  fusing->fuse = [user, candidate = &fusing->candidate](const Trace& trace, FusionNames& names, FusingOptions) { return user->fuse(trace, *candidate, names); };
+  fusing->fuse = [user, candidate = &fusing->candidate](const Trace& trace, FusionNames& names, FusingOptions) {
+    return user->fuse(trace, *candidate, names);
+  };
   auto executor = std::make_shared<Executor>();
   executor->name = given.name();
   executor->find = [](const Symbol&) -> const Implementation* { return nullptr; };

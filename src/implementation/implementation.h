@@ -41,12 +41,12 @@ struct Implementation {
   std::string_view executor;  // "eager", "onednn"
   const Symbol* symbol = nullptr;
   Kernel kernel = nullptr;
-  bool (*checker)(Arguments) = nullptr;     // null: claims every call
+  bool (*checker)(Arguments) = nullptr;  // null: claims every call
   /// Bytes of scratch memory that the kernel needs besides its results, or null for none.
   int64_t (*scratch)(Arguments) = nullptr;
   const UserImplementation* user = nullptr;
-  bool is_pointwise = false;  // the kernel is one pointwise call, which may be batched with others
-  bool takes_result_strides = false;  // results may have any strides if their last dimension is contiguous
+  bool is_pointwise = false;            // the kernel is one pointwise call, which may be batched with others
+  bool takes_result_strides = false;    // results may have any strides if their last dimension is contiguous
   const FusedKernel* fusion = nullptr;  // instead of the kernel
 
   bool accepts(Arguments arguments) const {
@@ -54,7 +54,8 @@ struct Implementation {
     return !checker || checker(arguments);
   }
   void run(Arguments arguments, std::span<const Tensor> results) const {
-    if (fusion) [[unlikely]] return fusion->run(arguments, results);
+    if (fusion) [[unlikely]]
+      return fusion->run(arguments, results);
     kernel(arguments, results);
   }
 };

@@ -13,7 +13,9 @@
 
 namespace fulgurite {
 
-void AppendFile::fail(int error) const { throw UserError(text::cat("cannot write ", path_, ": ", std::strerror(error))); }
+void AppendFile::fail(int error) const {
+  throw UserError(text::cat("cannot write ", path_, ": ", std::strerror(error)));
+}
 
 void AppendFile::close() {
   if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));

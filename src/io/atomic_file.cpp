@@ -19,7 +19,7 @@ namespace fulgurite {
 
 namespace {
 
-constexpr int max_links = 40;                  // the kernel's limit
+constexpr int max_links = 40;                   // the kernel's limit
 constexpr size_t longest_name = NAME_MAX - 40;  // leaves room for what a temporary name appends
 constexpr int max_attempts = 100'000;
 

@@ -15,7 +15,7 @@ namespace fulgurite::json {
 
 namespace {
 
-constexpr size_t deepest = 127;     // nested lists and objects, as in the reference reader of safetensors
+constexpr size_t deepest = 127;             // nested lists and objects, as in the reference reader of safetensors
 constexpr size_t max_scanned_members = 16;  // objects this small are searched pairwise
 
 void check_unique(const std::vector<Member>& members) {

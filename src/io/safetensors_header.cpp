@@ -128,7 +128,9 @@ void check_coverage(const Header& header, uint64_t data_start, uint64_t file_byt
   }
   if (at > file_bytes)
     throw UserError(text::cat("the file is cut short: it should have ", at, " bytes and has ", file_bytes));
-  if (at < file_bytes) throw UserError(text::cat(counted(static_cast<int64_t>(file_bytes - at), "byte"), file_bytes - at == 1 ? " is" : " are", " left over after the last tensor"));
+  if (at < file_bytes)
+    throw UserError(text::cat(counted(static_cast<int64_t>(file_bytes - at), "byte"),
+                              file_bytes - at == 1 ? " is" : " are", " left over after the last tensor"));
 }
 
 }  // namespace

@@ -50,9 +50,11 @@ void Substitution::apply(SharedVector<Value>& values) const {
 
 bool Substitution::changes(const BoundSymbol& bound) const {
   const auto changes_value = [&](const Value& value) { return changes(value); };
-  return std::ranges::any_of(bound.args.read(), changes_value) || std::ranges::any_of(bound.outputs.read(), changes_value) ||
+  return std::ranges::any_of(bound.args.read(), changes_value) ||
+         std::ranges::any_of(bound.outputs.read(), changes_value) ||
          std::ranges::any_of(bound.kwargs.read(), [&](const auto& argument) { return changes(argument.second); }) ||
-         std::ranges::any_of(bound.forward.read(), [&](const ForwardOrigin& origin) { return find(origin.id) != nullptr; }) ||
+         std::ranges::any_of(bound.forward.read(),
+                             [&](const ForwardOrigin& origin) { return find(origin.id) != nullptr; }) ||
          std::ranges::any_of(bound.subsymbols.read(), [&](const BoundSymbol& subsymbol) { return changes(subsymbol); });
 }
 

@@ -14,7 +14,8 @@ namespace {
 const TensorImpl& defined_impl(const Tensor& tensor, const char* what) {
   if (!tensor.defined()) {
     throw_deferred_error();
-    throw UserError(text::cat(what, " of an undefined tensor: default-constructed, moved from, or a grad() before backward()"));
+    throw UserError(
+        text::cat(what, " of an undefined tensor: default-constructed, moved from, or a grad() before backward()"));
   }
   return *tensor.impl();
 }

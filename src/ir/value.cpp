@@ -29,7 +29,7 @@ void drop_owner(const T* object) {
   if (object->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) delete object;
 }
 
-constexpr const char* kind_names[] = {"none",  "a tensor", "an integer", "a float", "a bool",      "a string",
+constexpr const char* kind_names[] = {"none",    "a tensor", "an integer", "a float", "a bool",      "a string",
                                       "a dtype", "a device", "a list",     "a slice", "an ellipsis", "a collection"};
 
 // Ids are unique over a trace and all traces made from it; concrete tensors have none.
@@ -79,7 +79,9 @@ std::vector<Value> to_values(const T& items) {
 }
 
 Value open_end(const std::optional<Int>& end) { return end ? Value(*end) : Value(); }
-std::optional<Int> slice_end(const Value& end) { return end.is_none() ? std::nullopt : std::optional<Int>(end.integer()); }
+std::optional<Int> slice_end(const Value& end) {
+  return end.is_none() ? std::nullopt : std::optional<Int>(end.integer());
+}
 
 }  // namespace
 
@@ -99,9 +101,9 @@ Value::Value(Kind kind, NumberRef number) : kind_(kind), content_(Content::numbe
 Value::Value(Kind kind, ObjectRef object) : kind_(kind), content_(Content::object) {
   new (&object_) ObjectRef(std::move(object));
 }
-Value::Value(const Tensor& concrete)
-    : Value(concrete.defined() ? TensorRef(describe(concrete)) : TensorRef()) {}
-Value::Value(Int n) : Value(n.is_symbolic() ? Value(Kind::integer, NumberRef(n.proxy())) : Value(Kind::integer, n.hint())) {}
+Value::Value(const Tensor& concrete) : Value(concrete.defined() ? TensorRef(describe(concrete)) : TensorRef()) {}
+Value::Value(Int n)
+    : Value(n.is_symbolic() ? Value(Kind::integer, NumberRef(n.proxy())) : Value(Kind::integer, n.hint())) {}
 Value::Value(Float n)
     : Value(n.is_symbolic() ? Value(Kind::floating, NumberRef(n.proxy()))
                             : Value(Kind::floating, std::bit_cast<int64_t>(n.hint()))) {}
@@ -122,8 +124,8 @@ Value Value::collection(std::string name, std::vector<Value> items) {
 }
 
 void Value::refuse(Kind wanted) const {
-  throw UserError(text::cat("a value is ", kind_names[static_cast<int>(kind_)], " where ", kind_names[static_cast<int>(wanted)],
-                            " is needed"));
+  throw UserError(text::cat("a value is ", kind_names[static_cast<int>(kind_)], " where ",
+                            kind_names[static_cast<int>(wanted)], " is needed"));
 }
 
 Int Value::integer() const {
@@ -185,7 +187,8 @@ bool operator==(const Value& a, const Value& b) {
   switch (a.content_) {
     // Floats by bits: -0.0 and 0.0 are different constants, and NaN is equal to itself.
     case Value::Content::constant: return a.constant_ == b.constant_;
-    case Value::Content::number: return a.number_ == b.number_ || (a.number_->id >= 0 && a.number_->id == b.number_->id);
+    case Value::Content::number:
+      return a.number_ == b.number_ || (a.number_->id >= 0 && a.number_->id == b.number_->id);
     case Value::Content::tensor: return a.id_ == b.id_ && (a.id_ >= 0 || same_tensor(*a.tensor_, *b.tensor_));
     case Value::Content::object: break;
   }
@@ -201,8 +204,9 @@ size_t Value::hash() const {
     case Content::tensor: {
       if (id_ >= 0) return mix(kind, static_cast<size_t>(id_));
       const TensorProxy& proxy = *tensor_;
-      return mix(kind, std::hash<const void*>()(proxy.concrete.defined() ? static_cast<const void*>(proxy.concrete.impl().get())
-                                                                         : static_cast<const void*>(&proxy)));
+      return mix(kind, std::hash<const void*>()(proxy.concrete.defined()
+                                                    ? static_cast<const void*>(proxy.concrete.impl().get())
+                                                    : static_cast<const void*>(&proxy)));
     }
     case Content::object: break;
   }

@@ -12,14 +12,18 @@ namespace fulgurite::detail {
 
 namespace {
 
-std::string type_of(const Value& value) { return value.is_tensor() ? value.tensor().type_text() : value.is_proxy() ? "a number" : "no proxy"; }
+std::string type_of(const Value& value) {
+  return value.is_tensor() ? value.tensor().type_text() : value.is_proxy() ? "a number" : "no proxy";
+}
 
 // Describes the argument that differs from before; callers pass what was recorded.
 std::optional<std::string> changed_arguments(const Trace& before, const Trace& after) {
   const std::vector<Value> wanted = input_values(before), given = input_values(after);
-  if (wanted.size() != given.size()) return text::cat("it takes ", given.size(), " arguments, before it were ", wanted.size());
+  if (wanted.size() != given.size())
+    return text::cat("it takes ", given.size(), " arguments, before it were ", wanted.size());
   for (size_t i = 0; i < wanted.size(); ++i) {
-    if (wanted[i].is_proxy() != given[i].is_proxy() || (wanted[i].is_proxy() && type_of(wanted[i]) != type_of(given[i])))
+    if (wanted[i].is_proxy() != given[i].is_proxy() ||
+        (wanted[i].is_proxy() && type_of(wanted[i]) != type_of(given[i])))
       return text::cat("its argument ", i, " is ", type_of(given[i]), ", before it was ", type_of(wanted[i]));
   }
   return {};
@@ -33,7 +37,8 @@ std::optional<std::string> changed_results(const Trace& before, const Trace& aft
     return text::cat("it returns ", given_values.size(), " values, before it were ", wanted_values.size());
   for (size_t i = 0; i < wanted_values.size(); ++i)
     if (wanted_values[i].is_tensor() != given_values[i].is_tensor())
-      return text::cat("its result ", i, " is ", given_values[i].is_tensor() ? "a tensor" : "no tensor", ", before it was the other");
+      return text::cat("its result ", i, " is ", given_values[i].is_tensor() ? "a tensor" : "no tensor",
+                       ", before it was the other");
   return {};
 }
 
@@ -53,9 +58,11 @@ Transform checked_transform(Transform transform, size_t position, SourceLocation
   return [transform = std::move(transform), position, given_at](const Trace& before) {
     Trace after = transform(before);
     if (const auto found = fault(before, after))
-      throw UserError(text::cat("after \"User transform\", transform ", position, " of those given to with_transforms: ", *found,
-                                "; a transform returns a complete trace, whose results have the types that its symbols' rules infer"),
-                      given_at);
+      throw UserError(
+          text::cat(
+              "after \"User transform\", transform ", position, " of those given to with_transforms: ", *found,
+              "; a transform returns a complete trace, whose results have the types that its symbols' rules infer"),
+          given_at);
     return after;
   };
 }

@@ -17,13 +17,15 @@ namespace fulgurite {
 
 namespace detail {
 
-std::shared_ptr<JitState> make_jit_state(std::shared_ptr<void> callable, JitOptions options, OpenScope open_scope, SourceLocation at) {
+std::shared_ptr<JitState> make_jit_state(std::shared_ptr<void> callable, JitOptions options, OpenScope open_scope,
+                                         SourceLocation at) {
   check_options(options, at);
   const bool names_executors = !options.executors.empty();
   if (options.executors.empty()) options.executors = default_executors();
   if (options.executors.empty()) options.executors = {"eager"};
   if (!options.compiled_autograd) open_scope = nullptr;
-  return std::make_shared<JitState>(std::move(callable), std::move(options), names_executors, std::vector<Transform>(), open_scope, at);
+  return std::make_shared<JitState>(std::move(callable), std::move(options), names_executors, std::vector<Transform>(),
+                                    open_scope, at);
 }
 
 std::shared_ptr<JitState> with_transforms(const JitState& state, std::vector<Transform> transforms, SourceLocation at) {
@@ -92,7 +94,9 @@ std::vector<Trace> last_stages(const Jitted& f, const char* what, std::vector<Tr
 
 }  // namespace detail
 
-std::vector<Trace> last_traces(const Jitted& f) { return detail::last_stages(f, "last_traces", &detail::Stages::forward); }
+std::vector<Trace> last_traces(const Jitted& f) {
+  return detail::last_stages(f, "last_traces", &detail::Stages::forward);
+}
 
 std::vector<Trace> last_backward_traces(const Jitted& f) {
   return detail::last_stages(f, "last_backward_traces", &detail::Stages::backward);
@@ -114,7 +118,8 @@ void graph_break(SourceLocation at) {
 
 void mark_dynamic(const Tensor& tensor, int dim, SourceLocation at) {
   if (!tensor.defined()) throw UserError("mark_dynamic() of an undefined tensor", at);
-  if (is_proxy(tensor)) throw UserError("mark_dynamic() inside a traced function: mark the argument before the call", at);
+  if (is_proxy(tensor))
+    throw UserError("mark_dynamic() inside a traced function: mark the argument before the call", at);
   const int64_t count = tensor.ndim();
   const int64_t wanted = dim < 0 ? dim + count : dim;
   if (wanted < 0 || wanted >= count)

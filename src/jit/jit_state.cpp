@@ -47,8 +47,9 @@ std::string first_line(std::string_view text) { return std::string(text.substr(0
 
 }  // namespace
 
-JitState::JitState(std::shared_ptr<void> callable, JitOptions options, bool names_executors, std::vector<Transform> transforms,
-                   OpenScope open_scope, SourceLocation made_at, std::shared_ptr<const ExecutionObserver> watch)
+JitState::JitState(std::shared_ptr<void> callable, JitOptions options, bool names_executors,
+                   std::vector<Transform> transforms, OpenScope open_scope, SourceLocation made_at,
+                   std::shared_ptr<const ExecutionObserver> watch)
     : callable_(std::move(callable)),
       options_(std::move(options)),
       names_executors_(names_executors),
@@ -78,7 +79,8 @@ Leaves JitState::flatten_arguments(const CallableTable& table, const void* const
   return flat;
 }
 
-// Sizes of the callable's own tensors are constants until they change: those that differ from the newest version's, where nothing else does.
+// Sizes of the callable's own tensors are constants until they change: those that differ from the newest version's,
+// where nothing else does.
 bool JitState::promote_sizes(const Leaves& flat) {
   const std::shared_ptr<const CacheEntry> newest = store_.newest();
   if (!newest || newest->has_graph_breaks || newest->key.size() != flat.key().size()) return false;
@@ -126,22 +128,27 @@ void JitState::run_named(const CacheEntry& entry, const Leaves& flat, CallResult
   }
 }
 
-void JitState::call(const CallableTable& table, const void* const* arguments, SourceLocation called_at, CallResult& result) {
+void JitState::call(const CallableTable& table, const void* const* arguments, SourceLocation called_at,
+                    CallResult& result) {
   const SourceLocation at = user_line(called_at);
   const EpochCounter::Visit visit(store_.epochs());
   auto start = std::chrono::steady_clock::now();
   std::shared_ptr<void> captures_backwards;
   if (open_scope_ != nullptr) [[unlikely]]
-    captures_backwards = open_scope_(options_.fullgraph, names_executors_ ? options_.executors : std::vector<std::string>(), options_.allow_excess_precision);
+    captures_backwards =
+        open_scope_(options_.fullgraph, names_executors_ ? options_.executors : std::vector<std::string>(),
+                    options_.allow_excess_precision);
   Leaves flat = flatten_arguments(table, arguments);
 
   EagerRun eager;
-  if (options_.debug.verify_against_eager) [[unlikely]] eager = prepare_eager_run(flat);
+  if (options_.debug.verify_against_eager) [[unlikely]]
+    eager = prepare_eager_run(flat);
 
   const CacheEntry* entry = store_.last_address();
   std::shared_ptr<const CacheEntry> made, found;
   bool has_symbols = uses_symbols(flat);
-  if (has_symbols && options_.cache != Cache::no_caching) [[unlikely]] found = store_.find_specialization(flat, flat.hash());
+  if (has_symbols && options_.cache != Cache::no_caching) [[unlikely]]
+    found = store_.find_specialization(flat, flat.hash());
   if (found) {
     entry = found.get();
   } else if (has_symbols || !entry || !(holds(*entry, flat) || may_skip_guards(*entry, flat, at))) [[unlikely]] {
@@ -174,20 +181,25 @@ void JitState::call(const CallableTable& table, const void* const* arguments, So
       start = std::chrono::steady_clock::now();
     }
   }
-  if (!store_.is_last_with_symbols(entry->symbolic ? entry : nullptr)) [[unlikely]] store_.retain_last_with_symbols(made ? made : found);
-  if (!entry->has_graph_breaks) [[likely]] run_named(*entry, flat, result);
+  if (!store_.is_last_with_symbols(entry->symbolic ? entry : nullptr)) [[unlikely]]
+    store_.retain_last_with_symbols(made ? made : found);
+  if (!entry->has_graph_breaks) [[likely]]
+    run_named(*entry, flat, result);
   else if (!made) call_with_breaks(table, arguments, flat, at, result);
   // The result's numbers belong to the entry, which other threads may evict before they are read.
-  if (entry->symbolic) [[unlikely]] result.rest = {made ? std::move(made) : std::move(found), result.rest.get()};
+  if (entry->symbolic) [[unlikely]]
+    result.rest = {made ? std::move(made) : std::move(found), result.rest.get()};
 
   const int64_t nanoseconds = (std::chrono::steady_clock::now() - start).count();
   last_nanoseconds_.store(nanoseconds, std::memory_order_relaxed);
   total_nanoseconds_.fetch_add(nanoseconds, std::memory_order_relaxed);
-  if (options_.debug.check_nan) [[unlikely]] check_for_nan(result, at);
+  if (options_.debug.check_nan) [[unlikely]]
+    check_for_nan(result, at);
   if (options_.debug.verify_against_eager) [[unlikely]] {
     const AutocastScope autocast(options_.autocast ? options_.autocast : autocast_dtype());
     std::vector<Trace> recorded;
-    if (entry->has_graph_breaks) for (const auto& subgraph : last_subgraphs()) recorded.push_back(store_.stages(*subgraph)->forward.front());
+    if (entry->has_graph_breaks)
+      for (const auto& subgraph : last_subgraphs()) recorded.push_back(store_.stages(*subgraph)->forward.front());
     else recorded.push_back(store_.stages(*entry)->forward.front());
     fulgurite::detail::verify_against_eager(table, callable_.get(), arguments, eager, result, recorded, at);
   }
@@ -201,7 +213,8 @@ std::vector<Change> JitState::changes(const Leaves& flat, const std::vector<std:
     const std::vector<uint64_t> given = flat.symbol_values();
     SymbolValues values(given);
     if (const NumberProxy* guard = failed_guard(newest->symbolic->guards, values))
-      return {{"answers about sizes and numbers", text::cat(guard_text(*guard), " no longer holds"), Change::Kind::guard}};
+      return {
+          {"answers about sizes and numbers", text::cat(guard_text(*guard), " no longer holds"), Change::Kind::guard}};
   }
   return changes_since(*newest, flat, names);
 }
@@ -217,10 +230,9 @@ void JitState::note_compile(CacheEntry& entry, const Leaves& flat) {
   if (const auto warning = recompiles_.count(found, entry.called_at)) warn(*warning);
 }
 
-std::shared_ptr<const CacheEntry> JitState::compile_entry(const CallableTable& table,
-                                                                 const void* const* arguments, const Leaves& flat,
-                                                                 SourceLocation at, SingleFlight::Flight* flight,
-                                                                 CallResult& result) {
+std::shared_ptr<const CacheEntry> JitState::compile_entry(const CallableTable& table, const void* const* arguments,
+                                                          const Leaves& flat, SourceLocation at,
+                                                          SingleFlight::Flight* flight, CallResult& result) {
   const auto start = std::chrono::steady_clock::now();
   auto entry = std::make_shared<CacheEntry>();
   entry->when = std::chrono::system_clock::now();
@@ -232,8 +244,8 @@ std::shared_ptr<const CacheEntry> JitState::compile_entry(const CallableTable& t
   note_compile(*entry, flat);
 
   CallWithBreaks runner(*this, flat, paths, at, flight);
-  RecordRequest request{table, callable_.get(), arguments, flat, paths, entry->leaf_names, at, nullptr, options_.memory_budget,
-                        &options_.executors};
+  RecordRequest request{table,   callable_.get(),        arguments,          flat, paths, entry->leaf_names, at,
+                        nullptr, options_.memory_budget, &options_.executors};
   request.autocast = options_.autocast;
   request.plans_results = true;
   if (options_.fullgraph) request.no_breaks = "with fullgraph = true";
@@ -268,10 +280,10 @@ std::shared_ptr<const CacheEntry> JitState::compile_entry(const CallableTable& t
 }
 
 std::shared_ptr<const CacheEntry> JitState::compile_constant(std::shared_ptr<CacheEntry> entry, Recording recording,
-                                                                  const CallWithBreaks& runner, const Leaves& flat,
-                                                                  const std::vector<LeafPath>& paths,
-                                                                  std::chrono::steady_clock::time_point start, SourceLocation at,
-                                                                  CallResult& result) {
+                                                             const CallWithBreaks& runner, const Leaves& flat,
+                                                             const std::vector<LeafPath>& paths,
+                                                             std::chrono::steady_clock::time_point start,
+                                                             SourceLocation at, CallResult& result) {
   entry->key = flat.key();
   if (recording.has_graph_breaks) {
     entry->has_graph_breaks = true;
@@ -326,7 +338,8 @@ void JitState::compile_recording(CacheEntry& entry, const Recording& recording, 
   CompiledFunction compiled = compile(recording.trace, differentiate, pipeline_options(recording));
   entry.forward = std::move(compiled.forward);
   entry.backward = std::move(compiled.backward);
-  entry.stages = std::make_shared<Stages>(Stages{std::move(compiled.forward_traces), std::move(compiled.backward_traces), {}});
+  entry.stages =
+      std::make_shared<Stages>(Stages{std::move(compiled.forward_traces), std::move(compiled.backward_traces), {}});
   connect(entry, recording, differentiate);
 }
 

@@ -51,11 +51,12 @@ class JitState {
   std::shared_ptr<const CacheEntry> subgraph(const Recording&, SourceLocation start, SourceLocation);
 
  private:
-  std::shared_ptr<const CacheEntry> compile_entry(const CallableTable&, const void* const* arguments,
-                                                         const Leaves&, SourceLocation, SingleFlight::Flight*, CallResult&);
-  std::shared_ptr<const CacheEntry> compile_constant(std::shared_ptr<CacheEntry>, Recording, const CallWithBreaks&, const Leaves&,
-                                                          const std::vector<LeafPath>&, std::chrono::steady_clock::time_point start,
-                                                          SourceLocation, CallResult&);
+  std::shared_ptr<const CacheEntry> compile_entry(const CallableTable&, const void* const* arguments, const Leaves&,
+                                                  SourceLocation, SingleFlight::Flight*, CallResult&);
+  std::shared_ptr<const CacheEntry> compile_constant(std::shared_ptr<CacheEntry>, Recording, const CallWithBreaks&,
+                                                     const Leaves&, const std::vector<LeafPath>&,
+                                                     std::chrono::steady_clock::time_point start, SourceLocation,
+                                                     CallResult&);
   PipelineOptions pipeline_options() const;
   PipelineOptions pipeline_options(const Recording&) const;
   std::vector<Change> changes(const Leaves&, const std::vector<std::string>& names) const;
@@ -68,7 +69,7 @@ class JitState {
   // With symbols: symbolic_entries.cpp.
   std::shared_ptr<const CacheEntry> find_with_symbols(const Leaves&);
   std::shared_ptr<CacheEntry> compile_with_symbols(Recording, const Leaves&, const std::vector<LeafPath>&,
-                                                        const std::vector<std::string>& names);
+                                                   const std::vector<std::string>& names);
   std::shared_ptr<CacheEntry> specialise(const std::shared_ptr<const SymbolicEntry>&, const Leaves&) const;
   bool uses_symbols(const Leaves& flat) const { return options_.cache != Cache::same_input && flat.has_symbols(); }
   static void finish_times(CacheEntry&, std::chrono::steady_clock::time_point start);
@@ -84,8 +85,8 @@ class JitState {
   SourceLocation user_line(SourceLocation) const;
   void run_named(const CacheEntry&, const Leaves&, CallResult&) const;
   const SourceLocation made_at_;
-  mutable std::atomic<const char*> last_file_{nullptr};  // of a call that was not the standard library's
-  const std::shared_ptr<const ExecutionObserver> watch_;       // the caller's
+  mutable std::atomic<const char*> last_file_{nullptr};                // of a call that was not the standard library's
+  const std::shared_ptr<const ExecutionObserver> watch_;               // the caller's
   const std::shared_ptr<const ExecutionObserver> execution_observer_;  // with the checks of the options
   const std::shared_ptr<FusionNames> fusion_names_ = std::make_shared<FusionNames>();
 
@@ -101,7 +102,8 @@ class JitState {
   std::atomic<int64_t> misses_{0}, last_nanoseconds_{0}, total_nanoseconds_{0};
 };
 
-/// How these arguments, or the captured tensors as they are now, differ from what a version holds for: three differences at most.
+/// How these arguments, or the captured tensors as they are now, differ from what a version holds for: three
+/// differences at most.
 std::vector<Change> changes_since(const CacheEntry&, const Leaves&, const std::vector<std::string>& names);
 
 /// Reports a compile on the enabled channels.
@@ -114,8 +116,10 @@ void give_history(const Tensor& value, const Tensor& written);
 /// Runs a version and attaches the node of its backward.
 void run_entry(const CacheEntry&, const Leaves&, CallResult&);
 
-/// The prologue of a version: how the inputs of its computation are taken out of the arguments and what is checked, as a trace.
-std::vector<Trace> make_prologue(const CacheEntry&, const Trace& computation, const std::vector<LeafPath>&, const Leaves&);
+/// The prologue of a version: how the inputs of its computation are taken out of the arguments and what is checked, as
+/// a trace.
+std::vector<Trace> make_prologue(const CacheEntry&, const Trace& computation, const std::vector<LeafPath>&,
+                                 const Leaves&);
 
 /// Throws UserError if an option names something unknown or something that this release does not do.
 void check_options(const JitOptions&, SourceLocation);

@@ -23,13 +23,13 @@ namespace {
 struct Backward {
   Trace trace;
   std::vector<Tensor> saved;
-  std::vector<uint32_t> versions;       // that the saved tensors' storages had
-  std::vector<Value> cotangents;        // the trace's, one per result; none if no cotangent is needed
-  std::vector<int> result_slots;        // for each tensor leaf of the result
-  std::vector<Tensor> results;          // one for each result of the trace
-  std::vector<Tensor> arguments;        // every tensor leaf of the arguments
-  std::vector<char> with_respect_to;    // true if its gradient was requested
-  std::vector<int> gradients;           // which of the trace's results is its gradient; -1: none
+  std::vector<uint32_t> versions;     // that the saved tensors' storages had
+  std::vector<Value> cotangents;      // the trace's, one per result; none if no cotangent is needed
+  std::vector<int> result_slots;      // for each tensor leaf of the result
+  std::vector<Tensor> results;        // one for each result of the trace
+  std::vector<Tensor> arguments;      // every tensor leaf of the arguments
+  std::vector<char> with_respect_to;  // true if its gradient was requested
+  std::vector<int> gradients;         // which of the trace's results is its gradient; -1: none
 };
 
 // Which tensor leaves of the arguments gradients are asked of, and how many leaves belong to arguments at all.
@@ -44,7 +44,8 @@ std::vector<char> wanted_leaves(const std::vector<LeafPath>& paths, const Leaves
   return wanted;
 }
 
-// A function of integers alone has no gradient; what belongs to integers beside floating tensors is given back as it is.
+// A function of integers alone has no gradient; what belongs to integers beside floating tensors is given back as it
+// is.
 void require_a_gradient(const std::vector<LeafPath>& paths, const Leaves& flat, const std::vector<int>& wrt,
                         const std::vector<char>& wanted, const char* what, SourceLocation at) {
   if (std::find(wanted.begin(), wanted.end(), true) != wanted.end()) return;
@@ -79,13 +80,14 @@ void keep_wanted_gradients(Trace& backward, const Recording& recording, const st
 ForwardBackwardTraces differentiate(const Trace& trace) {
   const auto* recorder = dynamic_cast<const Tracer*>(innermost_interpreter());
   if (!recorder) return forward_and_backward_from_trace(trace);
-  const Trace joint = choose_recomputation(grad_transform_on_trace(trace), {.memory_budget = recorder->memory_budget()});
+  const Trace joint =
+      choose_recomputation(grad_transform_on_trace(trace), {.memory_budget = recorder->memory_budget()});
   return split_into_forward_and_backward(joint);
 }
 
 Recording record_for_gradients(const CallableTable& table, void* callable, const void* const* arguments,
-                               const Leaves& flat, const std::vector<LeafPath>& paths,
-                               const std::vector<char>& wanted, SourceLocation at) {
+                               const Leaves& flat, const std::vector<LeafPath>& paths, const std::vector<char>& wanted,
+                               SourceLocation at) {
   const std::vector<std::string> names = leaf_names(paths, flat, {});
   const EnableGrad enable_grad;  // the callable's own gradients are wanted, whatever the mode outside
   return record_callable({table, callable, arguments, flat, paths, names, at, &wanted});
@@ -219,8 +221,7 @@ std::vector<Tensor> pull_back_from_scalar(const Linearized& linearized, const ch
   const auto& backward = *static_cast<const Backward*>(linearized.backward.get());
   const int slot = backward.result_slots.empty() ? -1 : backward.result_slots[0];
   const std::string found = slot < 0 ? std::string("nothing") : type_text(backward.results[slot]);
-  const bool is_scalar =
-      slot >= 0 && is_floating(backward.results[slot].dtype()) && backward.results[slot].ndim() == 0;
+  const bool is_scalar = slot >= 0 && is_floating(backward.results[slot].dtype()) && backward.results[slot].ndim() == 0;
   if (!is_scalar)
     throw UserError(
         text::cat(what,

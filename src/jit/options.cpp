@@ -23,7 +23,8 @@ void check_options(const JitOptions& options, SourceLocation at) {
     throw UserError(text::cat("jit: memory_budget is a number of bytes, not ", *options.memory_budget), at);
   const CacheLimits& limits = options.limits;
   const auto check = [&](const char* name, int64_t value, int64_t least) {
-    if (value < least) throw UserError(text::cat("jit: limits.", name, " is ", value, ", and must be at least ", least), at);
+    if (value < least)
+      throw UserError(text::cat("jit: limits.", name, " is ", value, ", and must be at least ", least), at);
   };
   check("versions", limits.versions.value_or(1), 1);
   check("sets_of_values", limits.sets_of_values, 1);

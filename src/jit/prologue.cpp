@@ -83,7 +83,8 @@ class Prologue {
     }
     size_t tensor = 0, symbol = 0;
     for (size_t i = 0; i < paths_.size(); ++i) {
-      const bool may_be_symbol = (paths_[i].is_integer || paths_[i].is_floating) && paths_[i].argument != LeafPath::callable_member;
+      const bool may_be_symbol =
+          (paths_[i].is_integer || paths_[i].is_floating) && paths_[i].argument != LeafPath::callable_member;
       if (may_be_symbol && symbol < symbols.size()) {
         values_.push_back(symbols[symbol++]);
         continue;
@@ -109,7 +110,8 @@ class Prologue {
     proxy->name = name;
     proxy->shape = concrete.shape();
     for (const Value& earlier : tensors_)
-      if (earlier.is_tensor() && earlier.has_symbolic_sizes() && flat_.tensors()[&earlier - tensors_.data()]->is_same(concrete)) {
+      if (earlier.is_tensor() && earlier.has_symbolic_sizes() &&
+          flat_.tensors()[&earlier - tensors_.data()]->is_same(concrete)) {
         proxy->shape = earlier.tensor().shape;
         proxy->numbers = earlier.tensor().numbers;
       }
@@ -245,8 +247,12 @@ class Prologue {
     for (const auto& guard : entry_.symbolic->guards) {
       compute(*guard);
       switch (guard->kind) {
-        case NumberProxy::Kind::integer: bind(prims_check_number_symbol, {value_of(*guard), Value(guard->integer)}, {}); break;
-        case NumberProxy::Kind::floating: bind(prims_check_number_symbol, {value_of(*guard), Value(guard->floating)}, {}); break;
+        case NumberProxy::Kind::integer:
+          bind(prims_check_number_symbol, {value_of(*guard), Value(guard->integer)}, {});
+          break;
+        case NumberProxy::Kind::floating:
+          bind(prims_check_number_symbol, {value_of(*guard), Value(guard->floating)}, {});
+          break;
         case NumberProxy::Kind::boolean:
           bind(prims_check_condition_symbol, {value_of(*guard), Value(guard->integer != 0)}, {});
           break;
@@ -260,9 +266,7 @@ class Prologue {
     switch (item.kind) {
       case Kind::tensor: check_tensor(leaf); break;
       case Kind::no_tensor: bind(prims_check_none_symbol, {leaf}, {}); break;
-      case Kind::integer:
-        bind(prims_check_number_symbol, {leaf, Value(static_cast<int64_t>(item.bits))}, {});
-        break;
+      case Kind::integer: bind(prims_check_number_symbol, {leaf, Value(static_cast<int64_t>(item.bits))}, {}); break;
       case Kind::floating: bind(prims_check_number_symbol, {leaf, Value(std::bit_cast<double>(item.bits))}, {}); break;
       case Kind::boolean: bind(prims_check_number_symbol, {leaf, Value(item.bits != 0)}, {}); break;
       case Kind::text: bind(prims_check_string_symbol, {leaf, Value(item.text)}, {}); break;
@@ -338,9 +342,9 @@ class Prologue {
   const Leaves& flat_;
   Trace trace_;
   std::vector<KeyItem> items_;
-  std::vector<Value> values_;        // one for each leaf
-  std::vector<Value> tensors_;       // those of the tensor leaves
-  std::vector<Value> inputs_by_id_;  // the computation's inputs
+  std::vector<Value> values_;          // one for each leaf
+  std::vector<Value> tensors_;         // those of the tensor leaves
+  std::vector<Value> inputs_by_id_;    // the computation's inputs
   std::set<const NumberProxy*> made_;  // numbers with an op
 };
 

@@ -23,7 +23,8 @@ namespace {
 /// Creates symbols for the symbolic words of the leaves, leaf by leaf.
 class SymbolBinder {
  public:
-  SymbolBinder(Tracer& tracer, const RecordRequest& request) : tracer_(tracer), flat_(request.flat), takes_(request.takes_symbols) {}
+  SymbolBinder(Tracer& tracer, const RecordRequest& request)
+      : tracer_(tracer), flat_(request.flat), takes_(request.takes_symbols) {}
 
   bool has_symbols() const { return takes_ && flat_.has_symbols(); }
 
@@ -48,7 +49,9 @@ class SymbolBinder {
   }
 
   void bind_number(const LeafPath& path, const std::string& name) {
-    if (!has_symbols() || path.argument == LeafPath::callable_member || static_cast<size_t>(next_) >= flat_.symbols().size()) return;
+    if (!has_symbols() || path.argument == LeafPath::callable_member ||
+        static_cast<size_t>(next_) >= flat_.symbols().size())
+      return;
     const uint64_t bits = flat_.key()[flat_.symbols()[static_cast<size_t>(next_)]];
     if (path.is_integer) integers_.push_back(tracer_.add_integer(static_cast<int64_t>(bits), name, next_++));
     else if (path.is_floating) floats_.push_back(tracer_.add_float(std::bit_cast<double>(bits), name, next_++));
@@ -60,7 +63,8 @@ class SymbolBinder {
 
  private:
   bool is_next(size_t word) const {
-    return has_symbols() && static_cast<size_t>(next_) < flat_.symbols().size() && flat_.symbols()[static_cast<size_t>(next_)] == word;
+    return has_symbols() && static_cast<size_t>(next_) < flat_.symbols().size() &&
+           flat_.symbols()[static_cast<size_t>(next_)] == word;
   }
 
   Tracer& tracer_;
@@ -73,7 +77,8 @@ class SymbolBinder {
 
 // Binds every tensor leaf to an input of the trace; returns the handles for the arguments' leaves.
 std::vector<Tensor> bind_inputs(Tracer& tracer, const RecordRequest& request, const Containers& containers,
-                                SymbolBinder& symbols, Recording& recording, std::unordered_map<const TensorImpl*, int>& leaf_of) {
+                                SymbolBinder& symbols, Recording& recording,
+                                std::unordered_map<const TensorImpl*, int>& leaf_of) {
   std::vector<Tensor> handles;
   std::vector<Tensor> by_leaf(request.flat.tensors().size());
   struct Contained {
@@ -91,7 +96,8 @@ std::vector<Tensor> bind_inputs(Tracer& tracer, const RecordRequest& request, co
     const size_t leaf = tensor++;
     const Tensor& concrete = *request.flat.tensors()[leaf];
     Tensor handle;
-    if (concrete.defined() && !containers.empty() && containers[leaf] >= 0 && path.argument != LeafPath::callable_member) {
+    if (concrete.defined() && !containers.empty() && containers[leaf] >= 0 &&
+        path.argument != LeafPath::callable_member) {
       contained.push_back({static_cast<int>(leaf), handles.size()});
     } else if (concrete.defined()) {
       const bool is_argument = path.argument != LeafPath::callable_member;
@@ -195,11 +201,13 @@ void note_facts(const Tracer& tracer, const RecordRequest& request, Recording& r
   for (const int id : tracer.observed_strides()) {
     for (const RecordedInput& input : recording.inputs)
       if (input.id == id && input.leaf != RecordedInput::captured)
-        recording.observed_strides.push_back({input, request.flat.tensors()[static_cast<size_t>(input.leaf)]->impl()->strides});
+        recording.observed_strides.push_back(
+            {input, request.flat.tensors()[static_cast<size_t>(input.leaf)]->impl()->strides});
     for (const Tracer::Capture& capture : tracer.captures()) {
       const bool is_argument = !recording.observed_strides.empty() && recording.observed_strides.back().input.id == id;
       if (capture.proxy->id == id && !is_argument && !is_proxy(capture.concrete))
-        recording.observed_strides.push_back({{id, RecordedInput::captured, capture.concrete}, capture.concrete.impl()->strides});
+        recording.observed_strides.push_back(
+            {{id, RecordedInput::captured, capture.concrete}, capture.concrete.impl()->strides});
     }
   }
   size_t leaf = 0;
@@ -236,14 +244,16 @@ Recording record(const RecordRequest& request, const Containers& containers) {
     if (tracer.breaks() > 0 || request.is_broken) {
       tracer.end_subgraph();
       recording.has_graph_breaks = true;
-      for (const Tensor& result : replay.results) recording.results.push_back(result.defined() ? tracer.concrete_of(result) : result);
+      for (const Tensor& result : replay.results)
+        recording.results.push_back(result.defined() ? tracer.concrete_of(result) : result);
       return recording;
     }
 
     std::vector<Value> results = result_values(tracer, replay.results, recording);
     if (request.plans_results) note_plan(plan_results(tracer, replay.results, leaf_of, results), recording);
     for (int i = 0; i < recording.result_count; ++i)
-      recording.requires_grad = recording.requires_grad || results[recording.kept ? (*recording.kept)[i] : i].tensor().requires_grad;
+      recording.requires_grad =
+          recording.requires_grad || results[recording.kept ? (*recording.kept)[i] : i].tensor().requires_grad;
     std::set<int> named;
     for (const Tracer::Capture& capture : tracer.captures())
       if (!capture.concrete.name().empty()) named.insert(capture.proxy->id);
@@ -254,7 +264,8 @@ Recording record(const RecordRequest& request, const Containers& containers) {
       const int id = recording.trace.args[i].tensor().id;
       for (const Tracer::Capture& capture : tracer.captures())
         if (capture.proxy->id == id)
-          recording.inputs.push_back({id, RecordedInput::captured, capture.concrete, leaf_that_shares(capture.concrete, request.flat)});
+          recording.inputs.push_back(
+              {id, RecordedInput::captured, capture.concrete, leaf_that_shares(capture.concrete, request.flat)});
     }
     for (auto& [input, result] : recording.written) input = position_of(recording, input);
     note_facts(tracer, request, recording);
@@ -270,7 +281,8 @@ int leaf_that_shares(const Tensor& tensor, const Leaves& flat) {
   const auto& tensors = flat.tensors();
   if (is_proxy(tensor)) return -1;
   for (size_t leaf = 0; leaf < tensors.size(); ++leaf)
-    if (tensors[leaf]->defined() && tensors[leaf]->impl()->storage == tensor.impl()->storage) return static_cast<int>(leaf);
+    if (tensors[leaf]->defined() && tensors[leaf]->impl()->storage == tensor.impl()->storage)
+      return static_cast<int>(leaf);
   return -1;
 }
 
@@ -311,8 +323,8 @@ void check_writes(const Recording& recording, const Leaves& flat, const std::str
       if (written.id != bound.args[1].tensor().id) continue;
       for (const RecordedInput& other : recording.inputs)
         if (other.id != written.id && memory_of(tensor_of(other)) == memory_of(tensor_of(written)))
-          throw UserError(text::cat(what, " writes into ", name_of(written), ", which shares memory with ", name_of(other),
-                                    "; pass a clone of one of them"),
+          throw UserError(text::cat(what, " writes into ", name_of(written), ", which shares memory with ",
+                                    name_of(other), "; pass a clone of one of them"),
                           at);
     }
   }

@@ -45,10 +45,10 @@ struct RecordRequest {
 /// The origin of an input of a recorded trace.
 struct RecordedInput {
   static constexpr int captured = -1;
-  int id = -1;          // of the trace's proxy
-  int leaf = captured;  // index among the tensor leaves
-  Tensor tensor;        // the captured tensor
-  int shares_with = -1; // of the captured tensor: the first leaf that shares its memory; -1: none
+  int id = -1;           // of the trace's proxy
+  int leaf = captured;   // index among the tensor leaves
+  Tensor tensor;         // the captured tensor
+  int shares_with = -1;  // of the captured tensor: the first leaf that shares its memory; -1: none
 };
 /// An input whose strides the function read.
 struct ObservedStrides {
@@ -58,16 +58,16 @@ struct ObservedStrides {
 
 /// The trace of a callable's run.
 struct Recording {
-  Trace trace;                        // in canonical order
-  std::vector<RecordedInput> inputs;  // in the order of the trace's args
-  std::shared_ptr<void> rest;         // the result without its tensors
-  bool has_symbols = false;           // sizes or scalars of the arguments
+  Trace trace;                          // in canonical order
+  std::vector<RecordedInput> inputs;    // in the order of the trace's args
+  std::shared_ptr<void> rest;           // the result without its tensors
+  bool has_symbols = false;             // sizes or scalars of the arguments
   std::vector<Value> integers, floats;  // each Int and each Float in the result
-  std::vector<int> result_slots;      // as ResultPlan::slots
+  std::vector<int> result_slots;        // as ResultPlan::slots
   std::vector<SharedResult> shared;
   std::optional<std::vector<int>> kept;  // the results of the trace that the program returns, if not all
   int result_count = 0;                  // of the program
-  bool requires_grad = false;         // some result does
+  bool requires_grad = false;            // some result does
   /// Inputs that are assigned a value with a gradient, as positions among the inputs, and the position of that value
   /// among the program's results.
   std::vector<std::pair<int, int>> written;
@@ -76,8 +76,8 @@ struct Recording {
   /// Tensor leaves of the arguments that the function also captured.
   std::vector<std::pair<int, Tensor>> reached;
 
-  bool has_graph_breaks = false;             // it has already run, as subgraphs
-  std::vector<Tensor> results;        // of that
+  bool has_graph_breaks = false;  // it has already run, as subgraphs
+  std::vector<Tensor> results;    // of that
 };
 
 /// Thrown through the callable at its first break, if tensors that share memory have to be recorded in another way.
@@ -94,7 +94,8 @@ Recording record_callable(const RecordRequest&);
 /// numbered in that order.
 void arrange(Trace&, size_t first, const std::set<int>& named);
 
-/// Fails where a write goes into an input that another input overlaps: it cannot be recorded as a value of its own. `what` writes.
+/// Fails where a write goes into an input that another input overlaps: it cannot be recorded as a value of its own.
+/// `what` writes.
 void check_writes(const Recording&, const Leaves&, const std::string& what, SourceLocation);
 
 }  // namespace fulgurite::detail

@@ -42,8 +42,8 @@ void attach_backward(const CacheEntry& entry, std::span<const Tensor> inputs, Re
 void check_overlap(const Tensor& written) {
   const TensorImpl& impl = *written.impl();
   if (!impl.is_contiguous && may_overlap_itself(impl.sizes, impl.strides))
-    throw UserError(text::cat("a jitted function writes in place into an argument or a captured tensor, ", type_text(written), ": ",
-                              overlapping_write));
+    throw UserError(text::cat("a jitted function writes in place into an argument or a captured tensor, ",
+                              type_text(written), ": ", overlapping_write));
 }
 
 }  // namespace
@@ -58,8 +58,8 @@ void give_history(const Tensor& value, const Tensor& written) {
   try {
     take_history(value, written);
   } catch (const RuleError& error) {
-    throw UserError(text::cat("a jitted function writes in place into an argument or a captured tensor, ", type_text(written), ": ",
-                              error.message));
+    throw UserError(text::cat("a jitted function writes in place into an argument or a captured tensor, ",
+                              type_text(written), ": ", error.message));
   }
 }
 
@@ -86,13 +86,12 @@ void run_entry(const CacheEntry& entry, const Leaves& flat, CallResult& result) 
   SmallVector<Tensor, 8> inputs;
   size_t captured = 0;
   for (const RecordedInput& input : entry.inputs)
-    inputs.push_back(input.leaf == RecordedInput::captured ? entry.captures[captured++]
-                                                           : *flat.tensors()[input.leaf]);
+    inputs.push_back(input.leaf == RecordedInput::captured ? entry.captures[captured++] : *flat.tensors()[input.leaf]);
 
   for (const auto& [input, written] : entry.written)
     if (inputs[input].requires_grad() && inputs[input].is_leaf())
-      throw UserError(text::cat("a jitted function writes in place into a leaf tensor that requires grad, ", type_text(inputs[input]),
-                                "; wrap it in NoGrad, or write into a copy"));
+      throw UserError(text::cat("a jitted function writes in place into a leaf tensor that requires grad, ",
+                                type_text(inputs[input]), "; wrap it in NoGrad, or write into a copy"));
   ResultList results;
   run_on(entry, {inputs.data(), inputs.size()}, results);
   for (const auto& [input, written] : entry.written) give_history(results[written], inputs[input]);

@@ -10,13 +10,15 @@
 namespace fulgurite {
 namespace optim {
 
-GradScaler::GradScaler(const GradScalerOptions& options, SourceLocation at) : options_(options), scale_(options.init_scale) {
+GradScaler::GradScaler(const GradScalerOptions& options, SourceLocation at)
+    : options_(options), scale_(options.init_scale) {
   const auto demand = [&](bool holds, const char* what, double value) {
     if (!holds) throw UserError(text::cat("GradScaler: ", what, ", got ", value), at);
   };
   demand(options.init_scale > 0, "init_scale must be positive", options.init_scale);
   demand(options.growth_factor > 1, "growth_factor must be above 1", options.growth_factor);
-  demand(options.backoff_factor > 0 && options.backoff_factor < 1, "backoff_factor must be between 0 and 1", options.backoff_factor);
+  demand(options.backoff_factor > 0 && options.backoff_factor < 1, "backoff_factor must be between 0 and 1",
+         options.backoff_factor);
   demand(options.growth_interval > 0, "growth_interval must be positive", static_cast<double>(options.growth_interval));
 }
 
@@ -77,14 +79,17 @@ void GradScaler::update() {
 }
 
 std::map<std::string, Tensor> GradScaler::state_dict() const {
-  return {{"scale", full({}, scale_, {.dtype = Dtype::f64})}, {"growth_tracker", full({}, growth_tracker_, {.dtype = Dtype::i64})}};
+  return {{"scale", full({}, scale_, {.dtype = Dtype::f64})},
+          {"growth_tracker", full({}, growth_tracker_, {.dtype = Dtype::i64})}};
 }
 
 void GradScaler::load_state_dict(const std::map<std::string, Tensor>& state, SourceLocation at) {
   for (const char* name : {"scale", "growth_tracker"})
-    if (!state.contains(name)) throw UserError(text::cat("GradScaler::load_state_dict(): there is no \"", name, "\""), at);
+    if (!state.contains(name))
+      throw UserError(text::cat("GradScaler::load_state_dict(): there is no \"", name, "\""), at);
   const double scale = state.at("scale").item<double>();
-  if (!(scale > 0)) throw UserError(text::cat("GradScaler::load_state_dict(): scale must be positive, got ", scale), at);
+  if (!(scale > 0))
+    throw UserError(text::cat("GradScaler::load_state_dict(): scale must be positive, got ", scale), at);
   scale_ = scale;
   growth_tracker_ = state.at("growth_tracker").item<int64_t>();
 }

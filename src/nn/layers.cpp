@@ -71,7 +71,8 @@ Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, const Embedd
 
 Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim,
                      const detail::Given<std::optional<int64_t>>& padding, SourceLocation at)
-    : Embedding(num_embeddings, embedding_dim, static_cast<const std::optional<int64_t>&>(padding), TensorOptions(), at) {}
+    : Embedding(num_embeddings, embedding_dim, static_cast<const std::optional<int64_t>&>(padding), TensorOptions(),
+                at) {}
 
 Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, std::optional<int64_t> padding,
                      const TensorOptions& options, SourceLocation at)
@@ -95,8 +96,8 @@ Tensor Embedding::operator()(const Tensor& indices, SourceLocation at) const {
 LayerNorm::LayerNorm(const NormalizedShape& shape, const LayerNormOptions& options, SourceLocation at)
     : LayerNorm(shape, options.eps, options.elementwise_affine, options.bias, tensor_options(options), at) {}
 
-LayerNorm::LayerNorm(const NormalizedShape& shape, const detail::Given<double>& epsilon, bool elementwise_affine, bool has_bias,
-                     const TensorOptions& options, SourceLocation at)
+LayerNorm::LayerNorm(const NormalizedShape& shape, const detail::Given<double>& epsilon, bool elementwise_affine,
+                     bool has_bias, const TensorOptions& options, SourceLocation at)
     : normalized_shape(shape.sizes), eps(epsilon) {
   if (!elementwise_affine) return;
   weight = constant_parameter(shape.sizes, 1, options, at);

@@ -179,7 +179,9 @@ std::map<std::string, Tensor> Optimizer::state_dict() const {
 }
 
 void Optimizer::load_state_dict(const std::map<std::string, Tensor>& state, SourceLocation at) {
-  const auto initial_rates_are_in = [&](size_t group) { return state.contains(text::cat("groups.", group, ".initial_lr")); };
+  const auto initial_rates_are_in = [&](size_t group) {
+    return state.contains(text::cat("groups.", group, ".initial_lr"));
+  };
   for (size_t i = 0; i < groups_.size(); ++i)
     if (state.contains(text::cat("groups.", i, ".momentum"))) set_momentum(i, 0, at);
   auto wanted = named_state();

@@ -47,9 +47,10 @@ void check_settings(const SGDOptions& options, SourceLocation at) {
   check_not_negative(options.weight_decay, "SGD", "weight_decay value", at);
   if (!std::isfinite(options.dampening)) refuse("SGD", "dampening value", options.dampening, "a finite number", at);
   if (options.nesterov && (options.momentum == 0 || options.dampening != 0))
-    throw UserError(text::cat("SGD: Nesterov momentum requires a momentum and zero dampening, not momentum ", options.momentum,
-                              " and dampening ", options.dampening, "; set them, or nesterov to false"),
-                    at);
+    throw UserError(
+        text::cat("SGD: Nesterov momentum requires a momentum and zero dampening, not momentum ", options.momentum,
+                  " and dampening ", options.dampening, "; set them, or nesterov to false"),
+        at);
 }
 
 void check_settings(const CosineOptions& options, SourceLocation at) {

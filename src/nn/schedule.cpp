@@ -17,8 +17,8 @@ namespace {
 
 // f64 if a gradient is, else f32: the norm of 16-bit gradients may exceed their range.
 Dtype norm_dtype(const std::vector<Tensor>& gradients) {
-  const bool any_f64 =
-      std::any_of(gradients.begin(), gradients.end(), [](const Tensor& gradient) { return gradient.dtype() == Dtype::f64; });
+  const bool any_f64 = std::any_of(gradients.begin(), gradients.end(),
+                                   [](const Tensor& gradient) { return gradient.dtype() == Dtype::f64; });
   return any_f64 ? Dtype::f64 : Dtype::f32;
 }
 
@@ -92,7 +92,8 @@ void CosineSchedule::set_iteration(int64_t iteration, SourceLocation at) {
 }
 
 double CosineSchedule::learning_rate(int64_t iteration, size_t group, SourceLocation at) const {
-  if (iteration < 0) throw UserError(text::cat("CosineSchedule: the iteration must be at least 0, not ", iteration), at);
+  if (iteration < 0)
+    throw UserError(text::cat("CosineSchedule: the iteration must be at least 0, not ", iteration), at);
   if (group >= peaks_.size())
     throw UserError(text::cat("CosineSchedule: there is no group ", group, "; the optimizer had ", peaks_.size()), at);
   const double peak = peaks_[group], warmup = static_cast<double>(options_.warmup);
@@ -110,11 +111,12 @@ std::map<std::string, Tensor> CosineSchedule::state_dict() const {
 
 void CosineSchedule::load_state_dict(const std::map<std::string, Tensor>& state, SourceLocation at) {
   for (const char* name : {"iteration", "initial_lr"})
-    if (!state.contains(name)) throw UserError(text::cat("CosineSchedule::load_state_dict(): there is no \"", name, "\""), at);
+    if (!state.contains(name))
+      throw UserError(text::cat("CosineSchedule::load_state_dict(): there is no \"", name, "\""), at);
   const Tensor peaks = state.at("initial_lr").to(Dtype::f64, at);
   if (peaks.ndim() != 1 || peaks.numel() != static_cast<int64_t>(peaks_.size()))
-    throw UserError(text::cat("CosineSchedule::load_state_dict(): initial_lr has shape ", peaks.shape(), "; the optimizer has ",
-                              peaks_.size(), " groups"),
+    throw UserError(text::cat("CosineSchedule::load_state_dict(): initial_lr has shape ", peaks.shape(),
+                              "; the optimizer has ", peaks_.size(), " groups"),
                     at);
   const std::vector<double> rates = peaks.to_vector<double>(at);
   for (const double rate : rates) check_rate(rate, "CosineSchedule::load_state_dict()", "initial_lr", at);

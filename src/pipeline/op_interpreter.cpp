@@ -26,7 +26,9 @@ namespace {
 
 size_t id_of(const Value& value) { return static_cast<size_t>(value.tensor().id); }
 
-bool is_deletion(const BoundSymbol& bound) { return bound.symbol == &prims_del_symbol || bound.symbol == &prims_clear_collection_symbol; }
+bool is_deletion(const BoundSymbol& bound) {
+  return bound.symbol == &prims_del_symbol || bound.symbol == &prims_clear_collection_symbol;
+}
 
 bool runs(const BoundSymbol& bound) {
   return !is_deletion(bound) && bound.symbol != &prims_return_symbol && bound.symbol != &prims_unpack_sequence_symbol;
@@ -34,7 +36,8 @@ bool runs(const BoundSymbol& bound) {
 
 }  // namespace
 
-OpInterpreter::OpInterpreter(Trace trace, std::shared_ptr<const ExecutionObserver> watch) : trace_(std::move(trace)), watch_(std::move(watch)) {
+OpInterpreter::OpInterpreter(Trace trace, std::shared_ptr<const ExecutionObserver> watch)
+    : trace_(std::move(trace)), watch_(std::move(watch)) {
   const std::span<const BoundSymbol> symbols = trace_.bound_symbols.read();
   for (size_t i = 0; i < symbols.size(); ++i) {
     const BoundSymbol& bound = symbols[i];
@@ -63,7 +66,8 @@ void OpInterpreter::run(std::span<const Tensor> inputs, std::vector<Tensor>& res
   std::vector<Tensor> values;
   run_ops(values, inputs, false);
   results.clear();
-  for (const Value& result : returned_values(trace_)) results.push_back(result.is_tensor() ? values[id_of(result)] : Tensor());
+  for (const Value& result : returned_values(trace_))
+    results.push_back(result.is_tensor() ? values[id_of(result)] : Tensor());
 }
 
 std::vector<Tensor> OpInterpreter::values(std::span<const Tensor> inputs) const {
@@ -82,7 +86,8 @@ void OpInterpreter::run_ops(std::vector<Tensor>& values, std::span<const Tensor>
     const bool fits = inputs[i].defined() && type_text(inputs[i]) == expected[i].tensor().type_text();
     if (!fits)
       throw UserError(text::cat(trace_.name, ": input ", i, ", ", proxy_name(expected[i]), ", is ",
-                                inputs[i].defined() ? type_text(inputs[i]) : "nothing", ", not ", expected[i].tensor().type_text()));
+                                inputs[i].defined() ? type_text(inputs[i]) : "nothing", ", not ",
+                                expected[i].tensor().type_text()));
     values[id_of(expected[i])] = inputs[i];
   }
   for (const Op& op : ops_) {
@@ -122,7 +127,8 @@ void OpInterpreter::keep_old_values(const Op& op, std::vector<Tensor>& values, b
     value = copy;
   };
   if (keeps_all) std::ranges::for_each(values, keep);
-  else for (const int id : op.read_later) keep(values[static_cast<size_t>(id)]);
+  else
+    for (const int id : op.read_later) keep(values[static_cast<size_t>(id)]);
 }
 
 }  // namespace fulgurite

@@ -14,7 +14,8 @@ class ExecutionObserver {
  public:
   virtual ~ExecutionObserver() = default;
   virtual void before(const Trace&, const BoundSymbol&, std::span<const Tensor>) const {}
-  virtual void after(const Trace&, const BoundSymbol&, std::span<const Tensor> arguments, std::span<const Tensor> results) const = 0;
+  virtual void after(const Trace&, const BoundSymbol&, std::span<const Tensor> arguments,
+                     std::span<const Tensor> results) const = 0;
   /// Per-op annotations for printing an executed trace, by position; empty if there are none.
   virtual std::vector<std::string> notes(const Trace&) const { return {}; }
   /// The runner of a trace instead of its ops; null: they run one by one.

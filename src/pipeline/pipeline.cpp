@@ -21,17 +21,19 @@ namespace fulgurite {
 namespace {
 
 /// The executors to use for `trace`, without fusing executors that cannot be profitable for it.
-std::vector<const Executor*> profitable_executors(std::vector<const Executor*> executors, const Trace& trace, const PipelineOptions& options) {
+std::vector<const Executor*> profitable_executors(std::vector<const Executor*> executors, const Trace& trace,
+                                                  const PipelineOptions& options) {
   if (!options.fuses_all)
-    std::erase_if(executors, [&](const Executor* e) { return e->fusing && e->fusing->may_pay && !e->fusing->may_pay(trace); });
+    std::erase_if(executors,
+                  [&](const Executor* e) { return e->fusing && e->fusing->may_pay && !e->fusing->may_pay(trace); });
   return executors;
 }
 
 constexpr int64_t min_scatter_bytes = 64 << 10;  // bytes of a sum
 
 // Lowers a differentiated or plain trace to an executable trace.
-void prepare(std::vector<Trace>& stages, std::vector<const Executor*> executors, FusionNames& names, const PipelineOptions& options,
-             bool is_symbolic) {
+void prepare(std::vector<Trace>& stages, std::vector<const Executor*> executors, FusionNames& names,
+             const PipelineOptions& options, bool is_symbolic) {
   // Fusions must not depend on sizes that symbols stand for: new specializations would have to wait for the compiler.
   const bool everything = options.fuses_all || is_symbolic;
   PassRunner runner(stages, options.check_traces);
@@ -44,7 +46,9 @@ void prepare(std::vector<Trace>& stages, std::vector<const Executor*> executors,
     const auto fusing = std::ranges::find_if(executors, [](const Executor* e) { return e->fusing != nullptr; });
     if (fusing == executors.end()) break;
     const Executor* executor = *fusing;
-    runner.run(text::cat("Fusion (", executor->name, ")"), [&](const Trace& t) { return executor->fusing->fuse(t, names, {everything, options.allow_excess_precision}); });
+    runner.run(text::cat("Fusion (", executor->name, ")"), [&](const Trace& t) {
+      return executor->fusing->fuse(t, names, {everything, options.allow_excess_precision});
+    });
     executors.erase(fusing);
     // Ops that were not fused are claimed by the other executors.
     runner.run("Transform for execution", [&](const Trace& t) { return transform_for_execution(t, executors); });
@@ -75,14 +79,17 @@ void make_programs(CompiledFunction& out, const PipelineOptions& options) {
 CompiledFunction compile(const Trace& recorded, bool differentiate, const PipelineOptions& options) {
   std::vector<const Executor*> executors = resolve_executors(options.executors);
   if (!options.fuses) std::erase_if(executors, [](const Executor* e) { return e->fusing != nullptr; });
-  const auto skipped = [&](const char* name) { return options.skip_transforms && options.skip_transforms->contains(name); };
+  const auto skipped = [&](const char* name) {
+    return options.skip_transforms && options.skip_transforms->contains(name);
+  };
 
   CompiledFunction out;
   out.fusion_names = options.fusion_names ? options.fusion_names : std::make_shared<FusionNames>();
   out.forward_traces.push_back(canonical_order(recorded));
   out.forward_traces.back().associate_forward = options.associate_forward;
   PassRunner runner(out.forward_traces, options.check_traces);
-  if (options.kept_results) runner.run("Results in Shared Memory", [&](const Trace& t) { return keep_results(t, *options.kept_results); });
+  if (options.kept_results)
+    runner.run("Results in Shared Memory", [&](const Trace& t) { return keep_results(t, *options.kept_results); });
   if (!skipped("dce")) runner.run("Dead Code Elimination", eliminate_dead_code);
   if (!skipped("cse")) runner.run("Common Subexpression Elimination", eliminate_common_subexpressions);
 
@@ -92,7 +99,8 @@ CompiledFunction compile(const Trace& recorded, bool differentiate, const Pipeli
     runner.run("Grad transform pass", [&](const Trace& t) { return grad_transform_on_trace(t, rules); });
     for (const Transform& transform : options.transforms) runner.run("User transform", transform);
     if (!skipped("recomputation"))
-      runner.run("Recomputation", [&](const Trace& t) { return choose_recomputation(t, options.recomputation, before_gradients); });
+      runner.run("Recomputation",
+                 [&](const Trace& t) { return choose_recomputation(t, options.recomputation, before_gradients); });
     ForwardBackwardTraces split = split_into_forward_and_backward(out.forward_traces.back());
     out.saved_tensors = static_cast<int>(keyword(split.forward.bound_symbols.back(), "saved_tensors").list().size());
     out.saved_numbers = static_cast<int>(keyword(split.forward.bound_symbols.back(), "saved_other").list().size());
@@ -127,15 +135,16 @@ CompiledFunction compile(const Trace& recorded, bool differentiate, const Pipeli
 Trace prepare_for_execution(const Trace& trace, const PipelineOptions& options) {
   std::vector<Trace> stages{trace};
   FusionNames names;
-  prepare(stages, profitable_executors(resolve_executors(options.executors), trace, options), options.fusion_names ? *options.fusion_names : names,
-          options, false);
+  prepare(stages, profitable_executors(resolve_executors(options.executors), trace, options),
+          options.fusion_names ? *options.fusion_names : names, options, false);
   return stages.back();
 }
 
 Programs specialise(const std::shared_ptr<const CompiledFunction>& function, std::span<const uint64_t> values,
                     const PipelineOptions& options) {
   const auto last_trace = [function, given = std::vector(values.begin(), values.end()), options](
-                              const Trace& symbolic, const std::vector<const Executor*>& executors, const std::vector<char>& left_out) {
+                              const Trace& symbolic, const std::vector<const Executor*>& executors,
+                              const std::vector<char>& left_out) {
     SymbolValues numbers(given);
     std::vector<Trace> stages{specialize_symbols(symbolic, numbers, left_out)};
     check_trace(stages.back());
@@ -148,7 +157,8 @@ Programs specialise(const std::shared_ptr<const CompiledFunction>& function, std
   if (function->symbolic_backward.bound_symbols.empty()) return programs;
   programs.backward = std::make_shared<Program>([function, last_trace] {
     std::vector<char> is_number;  // which have no gradient
-    for (const Value& input : input_values(function->symbolic_forward)) is_number.push_back(input.is_proxy() && !input.is_tensor());
+    for (const Value& input : input_values(function->symbolic_forward))
+      is_number.push_back(input.is_proxy() && !input.is_tensor());
     return last_trace(function->symbolic_backward, function->backward_executors, is_number);
   });
   return programs;

@@ -13,18 +13,18 @@ namespace fulgurite {
 
 /// A trace on its way to a program: every stage is retained.
 struct PipelineOptions {
-  std::vector<std::string> executors;                     // names in priority order; empty: the default list
-  std::optional<std::set<std::string>> skip_transforms;   // "dce", "cse", "recomputation"
-  std::vector<Transform> transforms;                      // after the grad transform, before executors
-  const std::vector<int>* kept_results = nullptr;         // null: all; else the results that the program returns
+  std::vector<std::string> executors;                    // names in priority order; empty: the default list
+  std::optional<std::set<std::string>> skip_transforms;  // "dce", "cse", "recomputation"
+  std::vector<Transform> transforms;                     // after the grad transform, before executors
+  const std::vector<int>* kept_results = nullptr;        // null: all; else the results that the program returns
   bool associate_forward = false;
   bool check_traces = false;
   RecomputationOptions recomputation;
-  std::shared_ptr<FusionNames> fusion_names = {};         // shared by all that is compiled for one function
-  bool fuses = true;                                      // false: without executors that fuse
-  bool fuses_all = true;                           // false: only what is worth a run of the compiler
-  bool allow_excess_precision = false;                    // 16-bit values used only inside a fusion need not be rounded
-  std::shared_ptr<const ExecutionObserver> watch = {};            // programs run op by op and notify it of each
+  std::shared_ptr<FusionNames> fusion_names = {};       // shared by all that is compiled for one function
+  bool fuses = true;                                    // false: without executors that fuse
+  bool fuses_all = true;                                // false: only what is worth a run of the compiler
+  bool allow_excess_precision = false;                  // 16-bit values used only inside a fusion need not be rounded
+  std::shared_ptr<const ExecutionObserver> watch = {};  // programs run op by op and notify it of each
 };
 
 struct CompiledFunction {
@@ -52,6 +52,7 @@ Trace prepare_for_execution(const Trace&, const PipelineOptions&);
 
 /// The programs of a function with symbolic scalars for one set of their values. Throws if these give no valid trace:
 /// the function has to be retraced then. The backward program is compiled when it is first needed.
-Programs specialise(const std::shared_ptr<const CompiledFunction>&, std::span<const uint64_t> values, const PipelineOptions&);
+Programs specialise(const std::shared_ptr<const CompiledFunction>&, std::span<const uint64_t> values,
+                    const PipelineOptions&);
 
 }  // namespace fulgurite

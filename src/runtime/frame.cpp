@@ -33,7 +33,8 @@ bool lends(int64_t bytes) {
 const BoundSymbol& reader_of(const BoundSymbol& fusion, size_t operand) {
   int id = fusion.args.read()[operand].proxy_id();
   for (const BoundSymbol& op : fusion.subsymbols) {
-    const bool reads = std::ranges::any_of(op.flat_args(), [&](const Value& argument) { return argument.is_tensor() && argument.proxy_id() == id; });
+    const bool reads = std::ranges::any_of(
+        op.flat_args(), [&](const Value& argument) { return argument.is_tensor() && argument.proxy_id() == id; });
     if (!reads) continue;
     if (!op.symbol->traits.view) return op;
     id = op.outputs.read()[0].proxy_id();
@@ -129,8 +130,10 @@ void Frame::release() {
 
 int64_t Frame::bytes() const {
   int64_t bytes = static_cast<int64_t>(slots_.size() * (sizeof(Tensor) + sizeof(TensorImpl)));
-  for (const FrameStep& step : steps_) bytes += static_cast<int64_t>(sizeof(FrameStep) + step.arguments.count() * sizeof(Argument));
-  return bytes + static_cast<int64_t>(input_views_.size() * sizeof(InputView) + input_records_.size() * sizeof(InputRecord));
+  for (const FrameStep& step : steps_)
+    bytes += static_cast<int64_t>(sizeof(FrameStep) + step.arguments.count() * sizeof(Argument));
+  return bytes +
+         static_cast<int64_t>(input_views_.size() * sizeof(InputView) + input_records_.size() * sizeof(InputRecord));
 }
 
 void Frame::take_inputs(std::span<const Tensor> inputs) {
@@ -199,8 +202,9 @@ void Frame::run_call(const Step& step, FrameStep& frame_step) {
     const bool is_given = static_cast<size_t>(k) < results.size();
     if (!is_given || !(results[k].impl()->sizes == slot.sizes()) || results[k].dtype() != slot.dtype)
       throw UserError(text::cat("the run of ", step.bound->symbol->qualified_name(), " gave ",
-                                is_given ? type_text(results[k]) : "nothing", " as result ", k, ", where its types were found to be ",
-                                type_text(geometry_only(slot)), "; result types depend on the arguments' shapes, dtypes and numbers "
+                                is_given ? type_text(results[k]) : "nothing", " as result ", k,
+                                ", where its types were found to be ", type_text(geometry_only(slot)),
+                                "; result types depend on the arguments' shapes, dtypes and numbers "
                                 "only, not on elements"),
                       step.bound->source);
     slots_[step.result + k] = std::move(results[k]);
@@ -276,7 +280,8 @@ void Frame::run_input_view(const Step& step, FrameStep& frame_step) {
 void Frame::run_write(const Step& step) {
   const Tensor &source = slots_[step.source], &destination = slots_[step.result];
   const StorageRef& memory = destination.impl()->storage;
-  const bool is_there = plan_.slots[step.source].storage_class == StorageClass::input_memory && source.impl()->storage == memory;
+  const bool is_there =
+      plan_.slots[step.source].storage_class == StorageClass::input_memory && source.impl()->storage == memory;
   if (!is_there) copy_elements(source, destination);
   count_write(*memory);
 }

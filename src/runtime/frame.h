@@ -75,7 +75,7 @@ class Frame {
   std::vector<InputView> input_views_;
   std::vector<InputRecord> input_records_;
   std::vector<uint64_t> fusion_ticks_;  // ticks that each fusion of the plan took in the run
-  std::vector<int> transient_;  // slots whose tensors are new in each run
+  std::vector<int> transient_;          // slots whose tensors are new in each run
   std::shared_ptr<StepClock> clock_;
   std::vector<int> borrowing_;  // slots whose tensors are reused over the memory of one run
 };

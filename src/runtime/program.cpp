@@ -9,7 +9,9 @@ namespace fulgurite {
 
 namespace {
 
-InputRecord record_of(const TensorImpl& impl) { return {impl.sizes, impl.strides, impl.offset, impl.dtype, impl.storage.get()}; }
+InputRecord record_of(const TensorImpl& impl) {
+  return {impl.sizes, impl.strides, impl.offset, impl.dtype, impl.storage.get()};
+}
 
 }  // namespace
 
@@ -37,10 +39,12 @@ struct Program::Impl {
         frame = std::move(free_frames.back());
         free_frames.pop_back();
       }
-      if (clock) [[unlikely]] timed_by = clock;
+      if (clock) [[unlikely]]
+        timed_by = clock;
     }
     if (!frame) frame = std::make_unique<Frame>(plan);
-    if (timed_by && timed_by->is_of_this_thread()) [[unlikely]] frame->time_steps(std::move(timed_by));
+    if (timed_by && timed_by->is_of_this_thread()) [[unlikely]]
+      frame->time_steps(std::move(timed_by));
     return frame;
   }
   void give_back(std::unique_ptr<Frame> frame) const {

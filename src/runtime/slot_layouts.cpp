@@ -84,6 +84,8 @@ class Layouts {
 
 }  // namespace
 
-std::vector<SlotLayout> slot_layouts(const ExecutionPlan& plan, std::span<const InputRecord> inputs) { return Layouts(plan, inputs).run(); }
+std::vector<SlotLayout> slot_layouts(const ExecutionPlan& plan, std::span<const InputRecord> inputs) {
+  return Layouts(plan, inputs).run();
+}
 
 }  // namespace fulgurite

@@ -13,7 +13,7 @@ struct SlotLayout {
   // for an input or a view of one, from its storage's first element; else from the first element that the program made
   int64_t offset = 0;
   Dtype dtype = Dtype::f32;
-  int memory = -1;     // slots with the same number share memory
+  int memory = -1;  // slots with the same number share memory
 };
 
 /// The layouts of a plan's slots in a run with these inputs. Running programs record nothing for it: the plan

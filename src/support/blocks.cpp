@@ -127,7 +127,8 @@ class Arenas {
     if (count == arenas_.size()) return false;
     size_t bytes = first_arena << count;
     while (bytes < least) bytes *= 2;
-    void* const memory = mmap(nullptr, bytes + huge_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* const memory =
+        mmap(nullptr, bytes + huge_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     void* const classes = std::calloc(bytes / slab_bytes, 1);
     if (memory == MAP_FAILED || !classes) return false;
     const uintptr_t begin = (reinterpret_cast<uintptr_t>(memory) + huge_page - 1) / huge_page * huge_page;

@@ -40,8 +40,8 @@ class GeneratorState {
 struct Draws {
   std::vector<RandomState> states;
   bool replays = false;
-  size_t next = 0;          // the next state to replay
-  Draws* outer = nullptr;   // set by DrawScope
+  size_t next = 0;         // the next state to replay
+  Draws* outer = nullptr;  // set by DrawScope
 };
 /// Records or replays the thread's draws in a scope. Scopes nest.
 class DrawScope {
@@ -100,15 +100,15 @@ struct Context {
   GeneratorState generator;
   std::atomic<int> threads;
   std::atomic<Dtype> default_dtype{Dtype::f32};
-  std::atomic<int64_t> unique_graphs{0};  // that jit compiled
-  std::atomic<int64_t> evicted_versions{0};  // of jitted functions
+  std::atomic<int64_t> unique_graphs{0};                   // that jit compiled
+  std::atomic<int64_t> evicted_versions{0};                // of jitted functions
   std::atomic<BackwardInterceptor*> interceptor{nullptr};  // for threads that have none of their own; never destroyed
   /// Gradient hooks added and removed: a captured backward then re-reads those of its nodes.
   std::atomic<uint64_t> hook_changes{0};
   std::atomic<bool> has_warned_of_cycles{false};  // of gradients with histories, held by their leaves
-  std::atomic<uint32_t> log_channels{0};  // the enabled channels of support/log.h, as bits
+  std::atomic<uint32_t> log_channels{0};          // the enabled channels of support/log.h, as bits
 
-  std::mutex measuring;  // guards the following
+  std::mutex measuring;                                  // guards the following
   std::shared_ptr<const examine::MachineLimits> limits;  // of the machine, measured at the first query
 
   WarnedLines warned_lines;  // of losses of two shapes

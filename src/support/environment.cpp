@@ -20,12 +20,15 @@ constexpr EnvironmentVariable variables[] = {
      "Bytes, about, that each of these may take: what a jitted function keeps, where its options do not say; the backwards of eager operators; "
      "captured backwards.",
      "134217728"},
-    {"FULGURITE_CACHE_VERSIONS", "Maximum number of cache entries of a jitted function, unless its options set it.", "4096"},
+    {"FULGURITE_CACHE_VERSIONS", "Maximum number of cache entries of a jitted function, unless its options set it.",
+     "4096"},
     {"FULGURITE_COMPILE_SECONDS", "How long the compiler of generated kernels may take.", "60"},
     {"FULGURITE_CXX", "The compiler of generated kernels: g++ or clang++, as a name or a path.", "g++, else clang++"},
-    {"FULGURITE_EXECUTORS", "The executors that functions are compiled for by default, separated by commas; `eager` generates no kernels.",
+    {"FULGURITE_EXECUTORS",
+     "The executors that functions are compiled for by default, separated by commas; `eager` generates no kernels.",
      "`gemm,onednn,fuser`"},
-    {"FULGURITE_KERNEL_CACHE", "The folder that keeps compiled kernels.", "`fulgurite` in `XDG_CACHE_HOME` or `~/.cache`"},
+    {"FULGURITE_KERNEL_CACHE", "The folder that keeps compiled kernels.",
+     "`fulgurite` in `XDG_CACHE_HOME` or `~/.cache`"},
     {"FULGURITE_LOGS", "Log channels printed to stderr, separated by commas; `help` lists them.", "nothing"},
     {"FULGURITE_NUM_THREADS", "How many threads operators may use.", "the CPUs the process may use"},
 };
@@ -69,7 +72,8 @@ std::optional<int64_t> environment_number(std::string_view name) {
   const char* end = value->data() + value->size();
   const auto [stop, error] = std::from_chars(value->data(), end, number);
   if (error == std::errc() && stop == end && number > 0) return number;
-  const std::string message = text::cat("fulgurite: ", name, "=", *value, " is not a positive whole number; it is ignored\n");
+  const std::string message =
+      text::cat("fulgurite: ", name, "=", *value, " is not a positive whole number; it is ignored\n");
   std::fputs(message.c_str(), stderr);
   return std::nullopt;
 }
@@ -82,7 +86,8 @@ std::span<const std::string> unknown_environment_variables() {
 void report_unknown_environment_variables() {
   static const bool reported = [] {
     for (const std::string& name : unknown_environment_variables()) {
-      std::string message = text::cat("fulgurite: the environment variable ", name, " is unknown and has no effect; known are");
+      std::string message =
+          text::cat("fulgurite: the environment variable ", name, " is unknown and has no effect; known are");
       for (const EnvironmentVariable& variable : variables) text::append(message, text::cat(" ", variable.name));
       message += '\n';
       std::fputs(message.c_str(), stderr);

@@ -6,7 +6,9 @@
 
 namespace fulgurite {
 
-bool is_of_standard_library(SourceLocation at) { return std::string_view(at.file).find("include/c++/") != std::string_view::npos; }
+bool is_of_standard_library(SourceLocation at) {
+  return std::string_view(at.file).find("include/c++/") != std::string_view::npos;
+}
 
 namespace {
 
@@ -25,7 +27,8 @@ std::string with_place(const std::string& message, SourceLocation where) {
 }  // namespace
 
 UserError::UserError(const std::string& message) : std::runtime_error(message) {}
-UserError::UserError(const std::string& message, SourceLocation where) : std::runtime_error(with_place(message, where)) {}
+UserError::UserError(const std::string& message, SourceLocation where)
+    : std::runtime_error(with_place(message, where)) {}
 InternalError::InternalError(const std::string& message) : std::logic_error(message) {}
 
 }  // namespace fulgurite

@@ -61,8 +61,9 @@ uint32_t log_channels_of_environment() {
       is_known = true;
     }
     if (is_known) continue;
-    std::string text = name == "help" ? std::string("fulgurite: FULGURITE_LOGS takes these, separated by commas:\n")
-                                      : text::cat("fulgurite: FULGURITE_LOGS: ", name, " is unknown and has no effect; there are:\n");
+    std::string text =
+        name == "help" ? std::string("fulgurite: FULGURITE_LOGS takes these, separated by commas:\n")
+                       : text::cat("fulgurite: FULGURITE_LOGS: ", name, " is unknown and has no effect; there are:\n");
     for (const Channel& channel : channels) text += text::cat("  ", channel.name, ": ", channel.meaning, "\n");
     say(text);
   }

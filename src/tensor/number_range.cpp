@@ -33,8 +33,9 @@ double rounded(double number, Dtype dtype) {
 
 std::string range_of(Dtype dtype) {
   if (is_floating(dtype)) return text::cat(smallest_number(dtype), " to ", largest_number(dtype));
-  return text::cat(static_cast<int64_t>(smallest_number(dtype)), " to ",
-                   dtype == Dtype::i64 ? std::numeric_limits<int64_t>::max() : static_cast<int64_t>(largest_number(dtype)));
+  return text::cat(
+      static_cast<int64_t>(smallest_number(dtype)), " to ",
+      dtype == Dtype::i64 ? std::numeric_limits<int64_t>::max() : static_cast<int64_t>(largest_number(dtype)));
 }
 
 /// The neighbour of a 16-bit float: numbers of one sign are ordered as their bits are.

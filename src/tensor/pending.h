@@ -30,7 +30,8 @@ class PendingScope {
 inline bool is_pending(const TensorImpl& t) { return t.storage && t.storage->data == nullptr; }
 /// To be called before a tensor's elements are read or written.
 inline void need_elements(const TensorImpl& t) {
-  if (!is_pending(t)) [[likely]] return;
+  if (!is_pending(t)) [[likely]]
+    return;
   if (PendingValues* const values = pending_values()) values->finish(*t.storage);
 }
 

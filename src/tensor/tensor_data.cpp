@@ -69,7 +69,8 @@ TensorData TensorData::of_elements(const std::vector<T>& values) {
   out.set_element_type(detail::dtype_of_element<T>());
   out.shape_ = Shape{values.size()};
   if constexpr (std::is_floating_point_v<T>) out.doubles_.assign(values.begin(), values.end());
-  else for (const T value : values) out.integers_.push_back(exact(value));
+  else
+    for (const T value : values) out.integers_.push_back(exact(value));
   return out;
 }
 
@@ -90,7 +91,8 @@ Tensor tensor(const TensorData& data, const TensorOptions& options, SourceLocati
   Sizes sizes;
   for (const Int size : data.shape()) sizes.push_back(size);
   if (options.requires_grad && !is_floating(dtype))
-    throw UserError(text::cat("tensor: requires_grad with dtype ", dtype, ": only floating tensors have a gradient"), at);
+    throw UserError(text::cat("tensor: requires_grad with dtype ", dtype, ": only floating tensors have a gradient"),
+                    at);
   const Tensor out = make_tensor(sizes, dtype, options.device);
   char* element = out.impl()->data();
   const int64_t step = size_of(dtype);

@@ -33,7 +33,7 @@ struct TensorImpl : detail::Counted, detail::InBlocks {
   detail::Ref<TensorProxy> proxy;
   uint64_t tracer = 0;
   SourceLocation born;
-  int view = -1;  // of a view: its index in the tracer
+  int view = -1;              // of a view: its index in the tracer
   uint16_t dynamic_dims = 0;  // a bit for each size that mark_dynamic() made a symbol
 
   std::unique_ptr<AutogradMeta> autograd;

@@ -15,7 +15,8 @@ bool in_inference_mode();
 
 /// Counts a write into the storage, which makes tensors saved from it stale.
 inline void count_write(Storage& storage) {
-  if (storage.version.load(std::memory_order_relaxed) != uncounted) storage.version.fetch_add(1, std::memory_order_relaxed);
+  if (storage.version.load(std::memory_order_relaxed) != uncounted)
+    storage.version.fetch_add(1, std::memory_order_relaxed);
 }
 
 }  // namespace fulgurite

@@ -98,7 +98,8 @@ Subgraph Tracer::finish_subgraph(const std::vector<Tensor>& kept) {
     scopes_[i].clear();
   }
   if (scopes_.size() > 1) std::swap(scopes_.front(), scopes_.back());  // ops are recorded into the last scope
-  for (const Capture& capture : captures_) subgraph.inputs.push_back({capture.concrete, capture.proxy, capture.is_named});
+  for (const Capture& capture : captures_)
+    subgraph.inputs.push_back({capture.concrete, capture.proxy, capture.is_named});
 
   OwnMemory memory(*this);
   std::vector<Value> results;
@@ -123,7 +124,8 @@ void Tracer::begin_subgraph() {
 }
 
 namespace {
-constexpr std::string_view instead_of_elements = "return the tensor and ask outside, or use where() instead of a branch";
+constexpr std::string_view instead_of_elements =
+    "return the tensor and ask outside, or use where() instead of a branch";
 }
 
 void Tracer::break_here(const std::string& what, SourceLocation at) { break_for(what, false, instead_of_elements, at); }
@@ -135,14 +137,15 @@ void Tracer::break_for_backward(const std::string& what, const Tensor& tensor, S
 void Tracer::act(const char* what, SourceLocation at) { break_for(what, false, "call it outside of the function", at); }
 
 void Tracer::break_for(const std::string& what, bool is_backward, std::string_view instead, SourceLocation at) {
-  const bool is_inside_custom = !custom_function_.name.empty(), is_inside_checkpoint = tags_.has(Tag::recompute_in_backward);
+  const bool is_inside_custom = !custom_function_.name.empty(),
+             is_inside_checkpoint = tags_.has(Tag::recompute_in_backward);
   if (!runner_ || is_inside_checkpoint || is_inside_custom || (breaks_for_backward_only_ && !is_backward)) {
-    const std::string where = is_inside_custom ? text::cat("inside ", custom_function_.name)
+    const std::string where = is_inside_custom                  ? text::cat("inside ", custom_function_.name)
                               : is_inside_checkpoint && runner_ ? std::string("inside checkpoint()")
                                                                 : std::string(no_breaks_);
-    throw UserError(text::cat(what, " inside a traced function: a graph break, which cannot be made ", where,
-                              "; ", instead),
-                    location_.value_or(at));
+    throw UserError(
+        text::cat(what, " inside a traced function: a graph break, which cannot be made ", where, "; ", instead),
+        location_.value_or(at));
   }
   IndexedElements::forget();  // else its tensors would be held by more than the function
   runner_->note_break(what, location_.value_or(at));
@@ -181,7 +184,8 @@ void Tracer::run_subgraph() {
       constexpr int own_handles = 4;  // here three times, and in current_
       if (handle.impl()->owners <= own_handles) continue;
       give_memory(*handle.impl(), runner_->alias_of(concretes[i].concrete));
-      stands_for_.insert_or_assign(handle.impl().get(), StandsFor{handle, concretes[i].concrete, inputs[i].original->name});
+      stands_for_.insert_or_assign(handle.impl().get(),
+                                   StandsFor{handle, concretes[i].concrete, inputs[i].original->name});
     }
     for (size_t i = 0; i < kept.size(); ++i) give_memory(*kept[i].impl(), results[i]);
     for (const Tensor& handle : held) {
@@ -189,7 +193,8 @@ void Tracer::run_subgraph() {
       if (!impl.proxy || !impl.base) continue;
       const View& view = views[impl.view];
       Tensor base(impl.base);
-      if (const auto found = stands_for_.find(base.impl().get()); found != stands_for_.end()) base = found->second.concrete;
+      if (const auto found = stands_for_.find(base.impl().get()); found != stands_for_.end())
+        base = found->second.concrete;
       const GradMode mode(grad_enabled() && view.has_gradients);
       give_memory(impl, replayed_view(view, base));
       replayed_views_.insert_or_assign(&impl, ReplayedView{handle, base, view});
@@ -200,8 +205,10 @@ void Tracer::run_subgraph() {
 Tensor Tracer::captured(const Tensor& concrete, SourceLocation at) {
   if (const auto found = stands_for_.find(concrete.impl().get()); found != stands_for_.end()) {
     const StandsFor stands_for = found->second;
-    if (const auto known = current_.find(stands_for.concrete.impl().get()); known != current_.end()) return known->second;
-    return capture(stands_for.concrete, stands_for.name, stands_for.concrete.requires_grad(), stands_for.concrete.shape());
+    if (const auto known = current_.find(stands_for.concrete.impl().get()); known != current_.end())
+      return known->second;
+    return capture(stands_for.concrete, stands_for.name, stands_for.concrete.requires_grad(),
+                   stands_for.concrete.shape());
   }
   const auto found = replayed_views_.find(concrete.impl().get());
   if (found == replayed_views_.end()) return capture(concrete, {}, concrete.requires_grad(), concrete.shape());

@@ -19,7 +19,10 @@ namespace {
 class Evaluation final : public ArgumentPack::Resolver {
  public:
   explicit Evaluation(const Trace& trace, SymbolicReplay* numbers = nullptr, OpRunner* runner = nullptr)
-      : tensors_(trace.next_id), numbers_(numbers), runner_(runner), recorder_(dynamic_cast<Tracer*>(innermost_interpreter())) {
+      : tensors_(trace.next_id),
+        numbers_(numbers),
+        runner_(runner),
+        recorder_(dynamic_cast<Tracer*>(innermost_interpreter())) {
     if (!recorder_) return;
     outer_tags_ = recorder_->tags();
     outer_sequence_ = recorder_->sequence();
@@ -55,7 +58,8 @@ class Evaluation final : public ArgumentPack::Resolver {
  private:
   void run_op(const BoundSymbol& bound) {
     const Symbol* symbol = bound.symbol;
-    if (symbol == &prims_return_symbol || symbol == &prims_unpack_sequence_symbol || symbol == &prims_clear_collection_symbol)
+    if (symbol == &prims_return_symbol || symbol == &prims_unpack_sequence_symbol ||
+        symbol == &prims_clear_collection_symbol)
       return;
     if (numbers_ && makes_numbers(bound)) return;
     if (symbol == &prims_del_symbol) {
@@ -114,7 +118,8 @@ class Evaluation final : public ArgumentPack::Resolver {
 
   void take_results(const BoundSymbol& bound, std::span<const Tensor> results) {
     if (results.size() != bound.outputs.size())
-      throw InternalError(text::cat(bound.symbol->qualified_name(), " gave ", results.size(), " results for ", bound.outputs.size()));
+      throw InternalError(
+          text::cat(bound.symbol->qualified_name(), " gave ", results.size(), " results for ", bound.outputs.size()));
     for (size_t i = 0; i < results.size(); ++i) {
       give(bound.outputs[i], results[i]);
       const bool leaves_checkpoint = recorder_ && bound.outputs[i].tensor().tags.has(Tag::checkpoint_result);
@@ -136,7 +141,8 @@ class Evaluation final : public ArgumentPack::Resolver {
 
 namespace {
 
-std::vector<Tensor> evaluate_ops(Evaluation& evaluation, const Trace& trace, const std::vector<Value>& expected, std::span<const Tensor> inputs) {
+std::vector<Tensor> evaluate_ops(Evaluation& evaluation, const Trace& trace, const std::vector<Value>& expected,
+                                 std::span<const Tensor> inputs) {
   if (expected.size() != inputs.size())
     throw InternalError(text::cat(trace.name, " takes ", expected.size(), " inputs, got ", inputs.size()));
   for (size_t i = 0; i < inputs.size(); ++i) evaluation.give(expected[i], inputs[i]);

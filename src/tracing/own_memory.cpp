@@ -20,7 +20,8 @@ std::vector<int> roots_outside_custom_functions(std::span<const BoundSymbol> ops
 
 }  // namespace
 
-OwnMemory::OwnMemory(Tracer& tracer) : tracer_(tracer), roots_(roots_outside_custom_functions(tracer.recorded(), tracer.trace().next_id)) {
+OwnMemory::OwnMemory(Tracer& tracer)
+    : tracer_(tracer), roots_(roots_outside_custom_functions(tracer.recorded(), tracer.trace().next_id)) {
   for (const Value& arg : tracer.trace().args)
     if (arg.is_tensor()) owners_.emplace(arg.proxy_id(), nullptr);
 }

@@ -19,7 +19,7 @@ class OwnMemory {
   Value bound(const Symbol&, const detail::Ref<TensorProxy>&);
 
   Tracer& tracer_;
-  std::vector<int> roots_;  // by proxy id
+  std::vector<int> roots_;                             // by proxy id
   std::unordered_map<int, const TensorImpl*> owners_;  // by the root's id; null: an argument
 };
 

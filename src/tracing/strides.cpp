@@ -24,7 +24,8 @@ Sizes strides_of(const Tensor& tensor, const char* what) {
 }  // namespace
 
 std::vector<Int> Tensor::strides() const {
-  if (const Tracer* const tracer = defined() && is_proxy(*this) ? active_tracer(impl()->tracer) : nullptr; tracer && tracer->is_contiguous(*this)) {
+  if (const Tracer* const tracer = defined() && is_proxy(*this) ? active_tracer(impl()->tracer) : nullptr;
+      tracer && tracer->is_contiguous(*this)) {
     const Shape& shape = impl()->proxy->shape;
     std::vector<Int> strides(shape.size());
     Int step = 1;
@@ -40,7 +41,9 @@ std::vector<Int> Tensor::strides() const {
 
 bool Tensor::is_contiguous() const {
   if (defined() && !is_proxy(*this) && !innermost_interpreter()) return impl()->is_contiguous;
-  if (const Tracer* const tracer = defined() ? active_tracer(impl()->tracer) : nullptr; tracer && tracer->is_contiguous(*this)) return true;
+  if (const Tracer* const tracer = defined() ? active_tracer(impl()->tracer) : nullptr;
+      tracer && tracer->is_contiguous(*this))
+    return true;
   const Sizes strides = strides_of(*this, "is_contiguous()");
   Sizes sizes;
   for (const Int size : shape()) sizes.push_back(static_cast<int64_t>(size));
@@ -48,7 +51,8 @@ bool Tensor::is_contiguous() const {
 }
 
 bool Tracer::is_contiguous(const Tensor& handle) const {
-  return !handle.impl()->base && std::ranges::none_of(inputs_, [&](const WrittenInput& input) { return input.handle.is_same(handle); });
+  return !handle.impl()->base &&
+         std::ranges::none_of(inputs_, [&](const WrittenInput& input) { return input.handle.is_same(handle); });
 }
 
 Sizes Tracer::strides_of(const Tensor& tensor) {
@@ -64,14 +68,17 @@ Sizes Tracer::strides_of(const Tensor& tensor) {
   }
   strides_observed_ = false;
   if (is_known) return found.strides;
-  throw UserError(text::cat("strides() of ", handle.impl()->proxy->name, ", ", type_text(handle),
-                            ": whether it is a view or a copy is not known inside a traced function; use view() or clone() where it is made"),
-                  handle.impl()->born);
+  throw UserError(
+      text::cat(
+          "strides() of ", handle.impl()->proxy->name, ", ", type_text(handle),
+          ": whether it is a view or a copy is not known inside a traced function; use view() or clone() where it is made"),
+      handle.impl()->born);
 }
 
 void Tracer::observe_strides(size_t input, ViewGeometry& out) {
   const WrittenInput& asked = inputs_[input];
-  if (std::ranges::find(observed_strides_, asked.original->id) == observed_strides_.end()) observed_strides_.push_back(asked.original->id);
+  if (std::ranges::find(observed_strides_, asked.original->id) == observed_strides_.end())
+    observed_strides_.push_back(asked.original->id);
   const Tensor& concrete = asked.concrete;
   Tracer* const outside = is_proxy(concrete) ? active_tracer(concrete.impl()->tracer) : nullptr;
   out.strides = outside ? outside->strides_of(concrete) : concrete.impl()->strides;

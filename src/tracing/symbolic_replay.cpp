@@ -13,7 +13,8 @@ bool is_constant(const NumberProxy& number) { return number.input < 0 && !number
 
 // The result of comparing a number with itself.
 bool holds_for_equals(NumberOperation operation) {
-  return operation == NumberOperation::equal || operation == NumberOperation::less_equal || operation == NumberOperation::greater_equal;
+  return operation == NumberOperation::equal || operation == NumberOperation::less_equal ||
+         operation == NumberOperation::greater_equal;
 }
 
 template <class T>
@@ -62,11 +63,14 @@ Bool SymbolicReplay::make_boolean(const NumberProxy& number) {
   const NumberProxy& first = *number.operands[0];
   if (first.kind == Kind::boolean) return number.integer != 0;
   const NumberProxy& second = number.operands[1] ? *number.operands[1] : first;
-  if (first.kind == Kind::floating || second.kind == Kind::floating) return compared(number.operation, as_float(first), as_float(second));
+  if (first.kind == Kind::floating || second.kind == Kind::floating)
+    return compared(number.operation, as_float(first), as_float(second));
   return compared(number.operation, integer(first), integer(second));
 }
 
-Float SymbolicReplay::as_float(const NumberProxy& number) { return number.kind == Kind::floating ? floating(number) : Float(integer(number)); }
+Float SymbolicReplay::as_float(const NumberProxy& number) {
+  return number.kind == Kind::floating ? floating(number) : Float(integer(number));
+}
 
 void SymbolicReplay::fix(const NumberProxy& number) {
   switch (number.kind) {

@@ -43,7 +43,8 @@ auto Tracer::record_outside(Tracer& outside, Record&& record) {
   return result;
 }
 
-detail::Ref<NumberProxy> Tracer::make_number(NumberProxy::Kind kind, int64_t integer, double floating, std::string name) {
+detail::Ref<NumberProxy> Tracer::make_number(NumberProxy::Kind kind, int64_t integer, double floating,
+                                             std::string name) {
   static constexpr const char* prefixes[] = {"i", "f", "b"};
   auto* proxy = new NumberProxy;
   proxy->id = trace_.next_id++;
@@ -148,6 +149,8 @@ Bool Tracer::comparison(NumberOperation operation, Int a, Int b) { return record
 Bool Tracer::comparison(NumberOperation operation, Float a, Float b) { return record_comparison(operation, a, b); }
 
 // The rest of the trace was recorded with the recorded call's value.
-void Tracer::fix(const NumberProxy& proxy) { const_cast<NumberProxy&>(proxy).constraint = NumberProxy::Constraint::fixed; }
+void Tracer::fix(const NumberProxy& proxy) {
+  const_cast<NumberProxy&>(proxy).constraint = NumberProxy::Constraint::fixed;
+}
 
 }  // namespace fulgurite

@@ -40,8 +40,9 @@ Tracer* active_tracer(uint64_t serial) {
 }
 
 void refuse_stray_proxy(const Tensor& tensor) {
-  throw RuleError{text::cat("tensor ", tensor.impl()->proxy->name, " belongs to a trace that has ended or to another thread's",
-                            where(tensor.impl()->born), "; return it from the traced function instead of keeping it")};
+  throw RuleError{text::cat("tensor ", tensor.impl()->proxy->name,
+                            " belongs to a trace that has ended or to another thread's", where(tensor.impl()->born),
+                            "; return it from the traced function instead of keeping it")};
 }
 
 Tracer::Tracer(std::string name) : outer_(innermost_interpreter()), serial_(next_tracer_serial()) {
@@ -97,8 +98,8 @@ Tensor Tracer::make_handle(const detail::Ref<TensorProxy>& proxy, SourceLocation
 
 Tensor Tracer::adopt(const detail::Ref<TensorProxy>& proxy) { return make_handle(proxy, {}); }
 
-Tensor Tracer::add_argument(const TensorType& type, bool requires_grad, std::string name, SourceLocation at, bool is_leaf,
-                            const Tensor& concrete) {
+Tensor Tracer::add_argument(const TensorType& type, bool requires_grad, std::string name, SourceLocation at,
+                            bool is_leaf, const Tensor& concrete) {
   if (name.empty()) name = text::cat("t_", inputs_.size());
   const auto proxy = make_proxy(type, requires_grad, std::move(name));
   const Tensor handle = make_handle(proxy, at);
@@ -111,9 +112,8 @@ Tensor Tracer::capture(const Tensor& concrete, std::string name, bool requires_g
   if (const auto found = current_.find(concrete.impl().get()); found != current_.end()) return found->second;
   if (name.empty()) name = concrete.name();
   const bool is_named = !name.empty();
-  const Tensor handle =
-      add_argument({shape, concrete.dtype(), concrete.device()}, requires_grad, std::move(name), {},
-                   requires_grad && !is_proxy(concrete) && concrete.is_leaf(), concrete);
+  const Tensor handle = add_argument({shape, concrete.dtype(), concrete.device()}, requires_grad, std::move(name), {},
+                                     requires_grad && !is_proxy(concrete) && concrete.is_leaf(), concrete);
   captures_.push_back({concrete, handle.impl()->proxy, is_named});
   current_.emplace(concrete.impl().get(), handle);
   return handle;
@@ -385,7 +385,8 @@ void Tracer::record_primitive(const Symbol& symbol, Arguments arguments, SourceL
     for (const Argument& argument : arguments) {
       if (argument.is_tensor()) requires_grad = requires_grad || argument.tensor().requires_grad();
       else if (argument.kind() == Argument::Kind::tensors)
-        for (const Tensor& tensor : argument.tensors()) requires_grad = requires_grad || (tensor.defined() && tensor.requires_grad());
+        for (const Tensor& tensor : argument.tensors())
+          requires_grad = requires_grad || (tensor.defined() && tensor.requires_grad());
     }
   }
   for (const TensorType& type : types) {
@@ -394,7 +395,8 @@ void Tracer::record_primitive(const Symbol& symbol, Arguments arguments, SourceL
     results.push_back(make_handle(proxy, at));
   }
   bind_call(symbol, arguments, {results.data(), results.size()}, {}, at);
-  if (symbol.traits.view && arguments[0].is_tensor()) note_view(results[0], arguments[0].tensor(), std::as_const(scopes_.back()).back());
+  if (symbol.traits.view && arguments[0].is_tensor())
+    note_view(results[0], arguments[0].tensor(), std::as_const(scopes_.back()).back());
 }
 
 }  // namespace fulgurite

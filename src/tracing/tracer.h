@@ -32,8 +32,8 @@ class Tracer final : public Interpreter {
   /// A new argument of the trace, in order. An empty name gives "t_<n>".
   /// A leaf that requires a gradient may not be written in place if gradients are on.
   /// `concrete` is the tensor that it represents, for reading strides.
-  Tensor add_argument(const TensorType&, bool requires_grad, std::string name, SourceLocation at = {}, bool is_leaf = false,
-                      const Tensor& concrete = {});
+  Tensor add_argument(const TensorType&, bool requires_grad, std::string name, SourceLocation at = {},
+                      bool is_leaf = false, const Tensor& concrete = {});
   /// A handle for a proxy that exists already (an argument of the trace continued, a forward value in a backward).
   Tensor adopt(const detail::Ref<TensorProxy>&);
   /// A size or scalar argument that is a symbol.
@@ -107,7 +107,8 @@ class Tracer final : public Interpreter {
   template <class IsRoot>
   StorageView storage_view(const Tensor& value, IsRoot&& is_root) {
     StorageView place{value, {}, {}};
-    while (!is_root(place.root) && step_to_viewed(place)) {}
+    while (!is_root(place.root) && step_to_viewed(place)) {
+    }
     find_geometry(place);
     return place;
   }
@@ -162,7 +163,9 @@ class Tracer final : public Interpreter {
     std::string name = {};
     int first_id = 0;
   };
-  CustomFunction exchange_custom_function(CustomFunction other) { return std::exchange(custom_function_, std::move(other)); }
+  CustomFunction exchange_custom_function(CustomFunction other) {
+    return std::exchange(custom_function_, std::move(other));
+  }
   void set_takes_gradients(bool takes) { takes_gradients_ = takes; }
   bool takes_gradients() const { return takes_gradients_; }
   /// Names of the executors that the recording is for; empty: the default ones. A tracer inside another's recording has
@@ -195,9 +198,9 @@ class Tracer final : public Interpreter {
   struct View {
     const Symbol* symbol = nullptr;
     SharedVector<Value> args;
-    int scope = 0;                // in which it was recorded
-    bool shares_surely = false;   // whatever the strides
-    bool has_gradients = true;    // created while gradients were on
+    int scope = 0;               // in which it was recorded
+    bool shares_surely = false;  // whatever the strides
+    bool has_gradients = true;   // created while gradients were on
   };
   enum class Sharing { shares, is_copy, unknown };
   /// The tensor that an argument's handle represents after a break.
@@ -274,10 +277,10 @@ class Tracer final : public Interpreter {
   std::vector<Capture> captures_;
   std::unordered_map<const TensorImpl*, Tensor> current_;  // the value of each captured tensor
   std::vector<WrittenInput> inputs_;
-  std::vector<View> views_;                            // by TensorImpl::view
+  std::vector<View> views_;  // by TensorImpl::view
   std::vector<int> open_scopes_{0};
   int last_scope_ = 0;
-  int writes_ = 0;  // so far
+  int writes_ = 0;                                                       // so far
   std::unordered_map<int, detail::Ref<TensorProxy>> values_of_history_;  // the values, by result id
   SubgraphRunner* runner_ = nullptr;
   void break_for(const std::string& what, bool is_backward, std::string_view instead, SourceLocation);
@@ -287,8 +290,8 @@ class Tracer final : public Interpreter {
   std::unordered_map<const TensorImpl*, StandsFor> stands_for_;
   std::unordered_map<const TensorImpl*, ReplayedView> replayed_views_;
   int breaks_ = 0;
-  bool knows_strides_ = false;  // a subgraph is about to run: the inputs' strides decide
-  bool strides_observed_ = false;   // the function does: those of inputs are noted
+  bool knows_strides_ = false;     // a subgraph is about to run: the inputs' strides decide
+  bool strides_observed_ = false;  // the function does: those of inputs are noted
   std::vector<int> observed_strides_;
   std::unordered_set<const TensorImpl*> reached_;
   ForwardOrigins origin() const;

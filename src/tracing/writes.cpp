@@ -126,7 +126,8 @@ bool Tracer::step_to_viewed(StorageView& place) {
   // A view that reads another tensor cannot be recreated of the viewed one alone.
   for (size_t i = 1; i < view.args.size(); ++i)
     if (view.args[i].is_tensor()) return false;
-  place.views.insert(place.views.begin(), {view.symbol, view.args, view.has_gradients, shares == Sharing::unknown, place.root});
+  place.views.insert(place.views.begin(),
+                     {view.symbol, view.args, view.has_gradients, shares == Sharing::unknown, place.root});
   place.root = Tensor(impl.base);
   return true;
 }
@@ -176,9 +177,10 @@ void Tracer::refresh(TensorImpl& view) {
   switch (sharing(view)) {
     case Sharing::is_copy: view.base = {}; return;
     case Sharing::unknown:
-      throw RuleError{text::cat(view.proxy->name, ", which ", views_[view.view].symbol->name(),
-                                "() made of an argument of the traced function, is read after that was written in place; it is a view or a "
-                                "copy, by the argument's strides: use view() for a view, clone() for a copy")};
+      throw RuleError{text::cat(
+          view.proxy->name, ", which ", views_[view.view].symbol->name(),
+          "() made of an argument of the traced function, is read after that was written in place; it is a view or a "
+          "copy, by the argument's strides: use view() for a view, clone() for a copy")};
     case Sharing::shares: break;
   }
   view.proxy = replay(views_[view.view], Tensor(view.base), location_.value_or(SourceLocation{})).impl()->proxy;
@@ -196,7 +198,8 @@ Tensor Tracer::visible(const Tensor& tensor, SourceLocation at) {
 }
 
 // A tensor that is written while gradients are off keeps its history: its gradient is that of the old value.
-detail::Ref<TensorProxy> Tracer::value_without_gradients(const Tensor& source, const TensorImpl& written, SourceLocation at) {
+detail::Ref<TensorProxy> Tracer::value_without_gradients(const Tensor& source, const TensorImpl& written,
+                                                         SourceLocation at) {
   const detail::Ref<TensorProxy> value = proxy_of(source);
   if (!written.proxy->requires_grad) return value->requires_grad ? detach(source, at).impl()->proxy : value;
   const GradMode with_gradients(true);
@@ -230,9 +233,11 @@ void Tracer::check_write_of_custom_function(const TensorImpl& written, SourceLoc
   while (root->base) root = root->base.get();
   const auto is_input = [&](const WrittenInput& input) { return input.handle.impl().get() == root; };
   if (root->proxy->id >= custom_function_.first_id && std::ranges::none_of(inputs_, is_input)) return;
-  throw UserError(text::cat(custom_function_.name, " writes into ", written.proxy->name, ", ", written.proxy->type_text(),
-                            ", which is none of its arguments; inside a traced function pass it as an argument, mark_dirty() it and return it"),
-                  at);
+  throw UserError(
+      text::cat(
+          custom_function_.name, " writes into ", written.proxy->name, ", ", written.proxy->type_text(),
+          ", which is none of its arguments; inside a traced function pass it as an argument, mark_dirty() it and return it"),
+      at);
 }
 
 bool Tracer::write_slice(const Tensor& source, const Tensor& written, SourceLocation at) {
@@ -251,8 +256,8 @@ bool Tracer::write_slice(const Tensor& source, const Tensor& written, SourceLoca
   for (const int64_t size : place.geometry->sizes) sizes.push_back(size);
   for (const int64_t stride : place.geometry->strides) strides.push_back(stride);
   const Tensor root = visible(place.root, at);
-  const Argument region[] = {Argument(root), Argument(static_cast<const Shape&>(sizes)), Argument(static_cast<const Shape&>(strides)),
-                             Argument(Int(place.geometry->offset))};
+  const Argument region[] = {Argument(root), Argument(static_cast<const Shape&>(sizes)),
+                             Argument(static_cast<const Shape&>(strides)), Argument(Int(place.geometry->offset))};
   const Tensor whole = prims_as_strided_symbol.write({region, std::size(region)}, source, at);
   write(whole, place.root, at);  // views of it are recorded again when they are next read
   return true;
@@ -262,8 +267,12 @@ bool Tracer::write_slice(const Tensor& source, const Tensor& written, SourceLoca
 bool Tracer::may_be_overwritten(const Tensor& source) const {
   const TensorImpl* root = source.impl().get();
   while (root->base) root = root->base.get();
-  if (!grad_enabled() || std::ranges::none_of(inputs_, [](const WrittenInput& input) { return input.original->requires_grad; })) return false;
-  return std::ranges::any_of(inputs_, [&](const WrittenInput& input) { return input.handle.impl().get() == root && input.original == root->proxy; });
+  if (!grad_enabled() ||
+      std::ranges::none_of(inputs_, [](const WrittenInput& input) { return input.original->requires_grad; }))
+    return false;
+  return std::ranges::any_of(inputs_, [&](const WrittenInput& input) {
+    return input.handle.impl().get() == root && input.original == root->proxy;
+  });
 }
 
 void Tracer::write(const Tensor& source, const Tensor& destination, SourceLocation at) {
@@ -277,14 +286,16 @@ void Tracer::write(const Tensor& source, const Tensor& destination, SourceLocati
     switch (sharing(written)) {
       case Sharing::is_copy: written.base = {}; break;
       case Sharing::unknown:
-        throw RuleError{text::cat("the tensor that is written in place was made by ", views_[written.view].symbol->name(),
-                                  "() of an argument of the traced function; it is a view or a copy, by the argument's strides: use view() "
-                                  "for a view, clone() for a copy")};
+        throw RuleError{text::cat(
+            "the tensor that is written in place was made by ", views_[written.view].symbol->name(),
+            "() of an argument of the traced function; it is a view or a copy, by the argument's strides: use view() "
+            "for a view, clone() for a copy")};
       case Sharing::shares: {
         if (write_slice(source, destination, at)) return;
         const View view = views_[written.view];
         if (!view.symbol->write)
-          throw RuleError{text::cat("writes through ", view.symbol->name(), "() inside a traced function are not supported; write the "
+          throw RuleError{text::cat("writes through ", view.symbol->name(),
+                                    "() inside a traced function are not supported; write the "
                                     "whole tensor, or build the new value with where, cat or pad")};
         const Tensor viewed(written.base);
         // The gradient does not see what is written through detach().
@@ -321,7 +332,8 @@ std::vector<std::pair<int, int>> Tracer::add_written(std::vector<Value>& results
 void Tracer::append_copies(std::vector<Value>& results) {
   std::vector<std::pair<detail::Ref<TensorProxy>, detail::Ref<TensorProxy>>> copies;
   for (const WrittenInput& input : inputs_)
-    if (!(input.handle.impl()->proxy == input.original)) copies.emplace_back(input.handle.impl()->proxy, input.original);
+    if (!(input.handle.impl()->proxy == input.original))
+      copies.emplace_back(input.handle.impl()->proxy, input.original);
   if (copies.empty()) return;
   const std::vector<int> roots = view_roots(std::as_const(scopes_.back()).read(), trace_.next_id);
   std::unordered_set<int> overwritten;
@@ -333,7 +345,8 @@ void Tracer::append_copies(std::vector<Value>& results) {
   };
   // Memory stores plain values, without histories.
   for (auto& [latest, original] : copies)
-    for (auto found = values_of_history_.find(latest->id); found != values_of_history_.end(); found = values_of_history_.find(latest->id))
+    for (auto found = values_of_history_.find(latest->id); found != values_of_history_.end();
+         found = values_of_history_.find(latest->id))
       latest = found->second;
   for (auto& [latest, original] : copies)
     if (overwritten.contains(roots[latest->id])) latest = keep(latest);

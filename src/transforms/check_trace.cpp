@@ -109,7 +109,9 @@ class Check final : public ArgumentPack::Resolver {
     for (const int id : made) known[id] = false;
   }
 
-  static bool is_symbolic(const Value& value) { return value.is_tensor() ? bool(value.tensor().numbers) : value.is_proxy(); }
+  static bool is_symbolic(const Value& value) {
+    return value.is_tensor() ? bool(value.tensor().numbers) : value.is_proxy();
+  }
 
   // Without the guards that comparing symbols would add.
   static bool same_sizes(const Shape& a, const Shape& b) {
@@ -135,7 +137,9 @@ class Check final : public ArgumentPack::Resolver {
     for (size_t i = 0; i < types.size(); ++i) {
       if (!bound.outputs[i].is_tensor()) fail("a result is not a tensor");
       const TensorProxy& actual = bound.outputs[i].tensor();
-      if (types[i].dtype == actual.dtype && types[i].device == actual.device && same_sizes(types[i].shape, actual.shape)) continue;
+      if (types[i].dtype == actual.dtype && types[i].device == actual.device &&
+          same_sizes(types[i].shape, actual.shape))
+        continue;
       TensorProxy expected;
       expected.shape = types[i].shape;
       expected.dtype = types[i].dtype;

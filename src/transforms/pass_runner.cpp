@@ -22,7 +22,8 @@ std::string dump(const Trace& trace, const std::string& title) {
   std::string name = title;
   for (char& c : name)
     if (c == ' ' || c == '/') c = '_';
-  const std::filesystem::path path = folder / text::cat("fulgurite_", name, "_", static_cast<int64_t>(getpid()), ".txt");
+  const std::filesystem::path path =
+      folder / text::cat("fulgurite_", name, "_", static_cast<int64_t>(getpid()), ".txt");
   std::ofstream out(path);
   out << trace.python();
   return out.good() ? path.string() : std::string();

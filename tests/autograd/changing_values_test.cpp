@@ -43,8 +43,10 @@ TEST("gradients of calls whose sizes and numbers change") {
     const double number = 0.5 + static_cast<double>(i);
     const Tensor x = full({rows, 4}, 0.5).requires_grad_(), w = full({4, 6}, 0.25).requires_grad_();
     sum(matmul(x, w) * number).backward();
-    expect_near(values_of(x.grad()), std::vector<float>(static_cast<size_t>(4 * rows), static_cast<float>(6 * 0.25 * number)));
-    expect_near(values_of(w.grad()), std::vector<float>(24, static_cast<float>(0.5 * number * static_cast<double>(rows))));
+    expect_near(values_of(x.grad()),
+                std::vector<float>(static_cast<size_t>(4 * rows), static_cast<float>(6 * 0.25 * number)));
+    expect_near(values_of(w.grad()),
+                std::vector<float>(24, static_cast<float>(0.5 * number * static_cast<double>(rows))));
 
     const Tensor y = full({rows, 5}, 2.).requires_grad_();
     mean(relu(y - number)).backward();

@@ -72,9 +72,10 @@ TEST("a second backward needs what was saved") {
   const Tensor changed = leaf({2}) * 1;
   const Tensor z = sum(autograd::apply<Cube>(changed));
   changed.add_(1);
-  expect_error([&] { z.backward(); },
-               "a tensor needed for backward was changed in place: cpu f32[1], input 0 of CubeBackward, is at version 1 but was saved at "
-               "version 0");
+  expect_error(
+      [&] { z.backward(); },
+      "a tensor needed for backward was changed in place: cpu f32[1], input 0 of CubeBackward, is at version 1 but was saved at "
+      "version 0");
 }
 
 using test::Cube;
@@ -149,7 +150,8 @@ TEST("a function may write its argument") {
   expect_near(values(y), {2, 4});
   sum(y * y).backward();
   expect_near(values(x.grad()), {8, 16});
-  expect_error([&] { autograd::apply<Doubled>(x); }, "Doubled: forward() wrote cpu f32[2], a leaf that requires grad; pass a copy");
+  expect_error([&] { autograd::apply<Doubled>(x); },
+               "Doubled: forward() wrote cpu f32[2], a leaf that requires grad; pass a copy");
   const Tensor lost = leaf({1}) * 1;
   expect_error([&] { autograd::apply<DirtyLost>(lost); },
                "DirtyLost: an argument that forward() wrote, cpu f32[1], must be among what it returns");
@@ -194,7 +196,9 @@ struct Once {
     context.save_for_backward({x});
     return x * x;
   }
-  static Tensor backward(autograd::Context& context, Tensor gradient) { return gradient * 2 * context.saved_tensors()[0]; }
+  static Tensor backward(autograd::Context& context, Tensor gradient) {
+    return gradient * 2 * context.saved_tensors()[0];
+  }
 };
 
 struct Forward {
@@ -235,14 +239,16 @@ TEST("outputs without gradients, and functions that can be differentiated once o
   const Tensor first = autograd::grad(sum(autograd::apply<Once>(x)), x, {}, {.create_graph = true})[0];
   expect_near(values(first), {6, 2});
   expect_error([&] { sum(first).backward(); }, "a second derivative of Once, which is marked once_differentiable");
-  expect_error([&] { sum(autograd::apply<Forward>(x)).backward(); }, "Forward has no backward(): give it one, or call it under NoGrad");
+  expect_error([&] { sum(autograd::apply<Forward>(x)).backward(); },
+               "Forward has no backward(): give it one, or call it under NoGrad");
 }
 
 TEST("the gradients of a custom function are checked") {
   const Tensor x = leaf({1, 2, 3}), other = leaf({1});
   expect_error([&] { sum(autograd::apply<Wrong<1>>(x, 1.0, other)).backward(); }, "gave 1 gradients for 3 arguments");
   expect_error([&] { sum(autograd::apply<Wrong<4>>(x, 1.0, other)).backward(); }, "gave 4 gradients for 3 arguments");
-  expect_error([&] { sum(autograd::apply<Wrong<3>>(x, 1.0, other)).backward(); }, "gave a gradient for argument 1, which is not a tensor");
+  expect_error([&] { sum(autograd::apply<Wrong<3>>(x, 1.0, other)).backward(); },
+               "gave a gradient for argument 1, which is not a tensor");
   sum(autograd::apply<Sized<4>>(x)).backward();  // summed down to the argument's sizes, and in its dtype
   expect_near(values(x.grad()), {4, 4, 4});
   expect_error([&] { sum(autograd::apply<Shorter>(x)).backward(); },

@@ -18,7 +18,9 @@ struct First {
 
 TEST("hooks of all kinds run in order") {
   std::string order;
-  const auto say = [&](const char* what) { return [&order, what](const auto&...) { order += std::string(what) + " "; }; };
+  const auto say = [&](const char* what) {
+    return [&order, what](const auto&...) { order += std::string(what) + " "; };
+  };
   const Tensor a = leaf({1, 2});
   const Tensor b = a * 2;
   b.retain_grad();
@@ -47,7 +49,8 @@ TEST("hooks before and after a node replace its gradients, and a handle takes on
   const Tensor x = leaf({1, 2});
   const Tensor y = x * 3;
   size_t outputs_seen = 0;
-  const HookHandle before = y.grad_fn()->register_prehook([](const std::vector<Tensor>& gradients) -> std::vector<Tensor> { return {gradients[0] + 1}; });
+  const HookHandle before = y.grad_fn()->register_prehook(
+      [](const std::vector<Tensor>& gradients) -> std::vector<Tensor> { return {gradients[0] + 1}; });
   const HookHandle after =
       y.grad_fn()->register_hook([&](const std::vector<Tensor>& of_inputs, const std::vector<Tensor>& of_outputs) {
         outputs_seen = of_outputs.size();
@@ -69,12 +72,14 @@ TEST("what a hook gives must fit") {
   {
     const Tensor y = exp(x);
     y.register_hook([](Tensor) { return ones({3}); });
-    expect_error([&] { sum(y).backward(); }, "a gradient hook turned cpu f32[2] into cpu f32[3]; it must keep sizes and dtype");
+    expect_error([&] { sum(y).backward(); },
+                 "a gradient hook turned cpu f32[2] into cpu f32[3]; it must keep sizes and dtype");
   }
   {
     const Tensor y = exp(x);
     y.register_hook([](Tensor gradient) { return gradient.to(Dtype::f64); });
-    expect_error([&] { sum(y).backward(); }, "a gradient hook turned cpu f32[2] into cpu f64[2]; it must keep sizes and dtype");
+    expect_error([&] { sum(y).backward(); },
+                 "a gradient hook turned cpu f32[2] into cpu f64[2]; it must keep sizes and dtype");
   }
   {
     const Tensor y = exp(x);
@@ -86,10 +91,12 @@ TEST("what a hook gives must fit") {
     y.grad_fn()->register_hook([](const auto&, const auto&) { return std::vector<Tensor>{ones({1})}; });
     expect_error([&] { sum(y).backward(); }, "a gradient hook after ExpBackward0 turned cpu f32[2] into cpu f32[1]");
   }
-  expect_error([] { ones({2}).register_hook([](Tensor) {}); }, "register_hook() of cpu f32[2], which does not require grad");
+  expect_error([] { ones({2}).register_hook([](Tensor) {}); },
+               "register_hook() of cpu f32[2], which does not require grad");
   expect_error([] { ones({2}).retain_grad(); }, "retain_grad() of cpu f32[2], which does not require grad");
   const Tensor y = exp(x);
-  expect_error([&] { y.register_post_accumulate_grad_hook([](Tensor) {}); }, "which is not a leaf; use register_hook()");
+  expect_error([&] { y.register_post_accumulate_grad_hook([](Tensor) {}); },
+               "which is not a leaf; use register_hook()");
 }
 
 TEST("an exception of a hook goes through backward as it is") {

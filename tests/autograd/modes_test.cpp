@@ -28,9 +28,12 @@ TEST("inference mode records nothing and its tensors stay outside of autograd") 
     }
   }
   expect_near(values(made), {3, 5});
-  expect_error([&] { made.add_(1); }, "the tensor written is an inference tensor, and this is outside of InferenceMode");
-  expect_error([&] { made.requires_grad_(); }, "requires_grad_ of cpu f32[2], an inference tensor, outside of InferenceMode");
-  expect_error([&] { weight * made; }, "an inference tensor, cpu f32[2], cannot be saved for backward: clone() it outside");
+  expect_error([&] { made.add_(1); },
+               "the tensor written is an inference tensor, and this is outside of InferenceMode");
+  expect_error([&] { made.requires_grad_(); },
+               "requires_grad_ of cpu f32[2], an inference tensor, outside of InferenceMode");
+  expect_error([&] { weight* made; },
+               "an inference tensor, cpu f32[2], cannot be saved for backward: clone() it outside");
   sum(weight * made.clone()).backward();
   expect_near(values(weight.grad()), {3, 5});
   sum(weight + made).backward();  // saves nothing
@@ -43,7 +46,8 @@ TEST("anomaly detection names the line of the forward") {
   const DetectAnomaly detect;
   const Tensor x = leaf({-1, 4});
   const Tensor y = sqrt(x);
-  expect_error([&] { sum(y).backward(); }, "SqrtBackward0 gave NaN for the gradient of its input 0; the forward was called at modes_test.cpp:");
+  expect_error([&] { sum(y).backward(); },
+               "SqrtBackward0 gave NaN for the gradient of its input 0; the forward was called at modes_test.cpp:");
   const Tensor z = exp(x);
   {
     const NoGrad no_grad;
@@ -87,8 +91,14 @@ TEST("what is saved can be kept in another form") {
 TEST("hooks on what is saved may be nested, undone and forbidden") {
   const Tensor x = leaf({2});
   std::string order;
-  const auto outer = [&](Tensor t) { order += "outer "; return t; };
-  const auto inner = [&](Tensor t) { order += "inner "; return t; };
+  const auto outer = [&](Tensor t) {
+    order += "outer ";
+    return t;
+  };
+  const auto inner = [&](Tensor t) {
+    order += "inner ";
+    return t;
+  };
   const auto same = [](Tensor t) { return t; };
   {
     const SavedTensorsHooks a(outer, same);
@@ -106,7 +116,8 @@ TEST("hooks on what is saved may be nested, undone and forbidden") {
   {
     const Tensor plain = tensor({5.0});
     const SavedTensorsHooks writes([](Tensor t) { return t.add_(1); }, same);
-    expect_error([&] { x * plain; }, "SavedTensorsHooks: pack wrote the tensor that it was given, cpu f32[1]; write into a clone");
+    expect_error([&] { x* plain; },
+                 "SavedTensorsHooks: pack wrote the tensor that it was given, cpu f32[1]; write into a clone");
   }
   Tensor y;
   {

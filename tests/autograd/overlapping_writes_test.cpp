@@ -138,7 +138,8 @@ TEST("a view of a transposed tensor, or of a part of one, is written") {
   for (const bool is_part : {false, true}) {
     const Tensor w = tensor({2.0, 3.0}).requires_grad_();
     const Tensor memory = reshape(arange(12).to(Dtype::f32), {3, 4});
-    const Tensor base = is_part ? memory(Slice(), Slice(1, 4, 2)).detach() : memory.t().detach()(Slice(0, 3), Slice(0, 2)).detach();
+    const Tensor base =
+        is_part ? memory(Slice(), Slice(1, 4, 2)).detach() : memory.t().detach()(Slice(0, 3), Slice(0, 2)).detach();
     base(1).mul_(w);
     sum(base * base).backward();
     const std::vector<float> factors = is_part ? std::vector<float>{5, 7} : std::vector<float>{1, 5};

@@ -49,12 +49,16 @@ TEST("backward goes deep, and each run has its own callbacks and order") {
   Function f = [](const Tensor& t) { return t * 2; };
   constexpr int depth = 200;
   for (int i = 0; i < depth; ++i)
-    f = [inner = std::make_shared<const Function>(f)](const Tensor& t) { return reentrant(t, [inner](const Tensor& u) { return (*inner)(u); }) + t; };
+    f = [inner = std::make_shared<const Function>(f)](const Tensor& t) {
+      return reentrant(t, [inner](const Tensor& u) { return (*inner)(u); }) + t;
+    };
   sum(f(x)).backward();
   expect_near(values(x.grad()), {depth + 2.0});
 
   std::string order;
-  const auto say = [&order](const char* what) { return [&order, what](const auto&...) { order += std::string(what) + " "; }; };
+  const auto say = [&order](const char* what) {
+    return [&order, what](const auto&...) { order += std::string(what) + " "; };
+  };
   const Tensor a = leaf({1}), b = leaf({1});
   a.register_post_accumulate_grad_hook(say("a"));
   b.register_post_accumulate_grad_hook(say("b"));
@@ -113,15 +117,18 @@ TEST("what a reentrant checkpoint cannot do is said") {
   const char* asked = "checkpoint: with use_reentrant a backward that is asked for certain gradients only";
   expect_error([&] { autograd::grad(sum(reentrant(x * 1, f)), x); }, asked);
   expect_error([&] { sum(reentrant(x * 1, f)).backward({}, {.inputs = std::vector<Tensor>{x}}); }, asked);
-  expect_error([&] {
-    sum(reentrant(x * 1, f)).backward({}, {.create_graph = true});
-    sum(x.grad()).backward();
-  }, "a second derivative of Checkpoint, which is marked once_differentiable");
+  expect_error(
+      [&] {
+        sum(reentrant(x * 1, f)).backward({}, {.create_graph = true});
+        sum(x.grad()).backward();
+      },
+      "a second derivative of Checkpoint, which is marked once_differentiable");
   x.set_grad({});
   int runs = 0;
   const Function changes = [&](const Tensor& t) { return ++runs == 1 ? sin(t) : t.detach(); };
   expect_error([&] { sum(reentrant(x * 1, changes)).backward(); }, "this checkpoint is not necessary");
-  const std::string said = test::stderr_text([&] { expect(!reentrant(tensor(std::vector<float>{1}), f).requires_grad(), "no gradient"); });
+  const std::string said =
+      test::stderr_text([&] { expect(!reentrant(tensor(std::vector<float>{1}), f).requires_grad(), "no gradient"); });
   expect(said.find("no argument requires grad") != std::string::npos, said);
   // Inside a jitted function both kinds are the same recomputation.
   const auto jitted = jit([&](Tensor t) { return sum(reentrant(t, f)); });

@@ -29,7 +29,9 @@ void check_gradients(const Network& network) {
 
 struct MustNotRun {
   static Tensor forward(autograd::Context&, Tensor x) { return x * 1; }
-  static Tensor backward(autograd::Context&, Tensor) { throw std::runtime_error("the backward of what nobody asked for"); }
+  static Tensor backward(autograd::Context&, Tensor) {
+    throw std::runtime_error("the backward of what nobody asked for");
+  }
 };
 }  // namespace
 
@@ -114,9 +116,10 @@ TEST("5: backward twice, and once too often") {
   y.backward({}, {.retain_graph = true});
   y.backward();
   expect_near(values(x.grad()), {12});
-  expect_error([&] { y.backward(); },
-               "backward through MulBackward0 a second time: what it had saved was freed by the first backward(); give {.retain_graph = true} to "
-               "every backward() or autograd::grad() but the last");
+  expect_error(
+      [&] { y.backward(); },
+      "backward through MulBackward0 a second time: what it had saved was freed by the first backward(); give {.retain_graph = true} to "
+      "every backward() or autograd::grad() but the last");
   const Tensor z = sum(x + 1);
   x.set_grad({});
   z.backward();
@@ -128,9 +131,10 @@ TEST("6: a saved tensor that was written") {
   const Tensor x = leaf({1, 2, 3});
   const Tensor y = exp(x);
   y.add_(1);
-  expect_error([&] { sum(y).backward(); },
-               "a tensor needed for backward was changed in place: cpu f32[3], output 0 of ExpBackward0, is at version 1 but was saved at "
-               "version 0; write into a clone, or after backward()");
+  expect_error(
+      [&] { sum(y).backward(); },
+      "a tensor needed for backward was changed in place: cpu f32[3], output 0 of ExpBackward0, is at version 1 but was saved at "
+      "version 0; write into a clone, or after backward()");
 }
 
 TEST("7: three jitted pieces in one graph, and one piece three times") {
@@ -155,7 +159,9 @@ TEST("8: a NaN in a gradient") {
   const DetectAnomaly detect;
   const Tensor x = leaf({-1});
   const Tensor y = sqrt(x);
-  expect_error([&] { y.backward(); }, "SqrtBackward0 gave NaN for the gradient of its input 0; the forward was called at reference_checks_test.cpp:");
+  expect_error(
+      [&] { y.backward(); },
+      "SqrtBackward0 gave NaN for the gradient of its input 0; the forward was called at reference_checks_test.cpp:");
   const auto f = jit([](Tensor t) { return sqrt(t); });
   const Tensor z = f(x);
   expect_error([&] { z.backward(); }, "CompiledBackward gave NaN for the gradient of its input 0");
@@ -187,7 +193,8 @@ TEST("a write into a view names the nodes as PyTorch does") {
 
 TEST("parameters accumulate in PyTorch's order") {
   const Tensor x = ones({2, 3});
-  const Tensor w0 = ones({4, 3}).requires_grad_(), b0 = zeros({4}).requires_grad_(), w1 = ones({2, 4}).requires_grad_(), b1 = zeros({2}).requires_grad_();
+  const Tensor w0 = ones({4, 3}).requires_grad_(), b0 = zeros({4}).requires_grad_(), w1 = ones({2, 4}).requires_grad_(),
+               b1 = zeros({2}).requires_grad_();
   std::string order;
   const auto watch = [&](const Tensor& t, const char* name) {
     t.register_post_accumulate_grad_hook([&order, name](Tensor) { order += name; });

@@ -68,8 +68,8 @@ TEST("a penalty on the gradient of a network") {
     const Tensor penalty = square(length - 1);
     penalty.backward();
     expect_numbers(name, with(penalty.item<double>(), weighed(in.w1.grad()), in.w2.grad()),
-                   {0.4986292636533288, 0.06938852676329432, -0.17941784768966054, -0.3843699773071248, -0.6435295704629089,
-                    -1.0958797775182616, -1.861483402611929});
+                   {0.4986292636533288, 0.06938852676329432, -0.17941784768966054, -0.3843699773071248,
+                    -0.6435295704629089, -1.0958797775182616, -1.861483402611929});
   }
 }
 
@@ -80,8 +80,8 @@ TEST("the Hessian times a vector") {
     const Tensor gradient = autograd::grad(loss, in.w1, {}, {.create_graph = true})[0];
     const std::vector<Tensor> product = autograd::grad(sum(gradient * sines(4, 0.5, {4, 5})), {in.w1, in.w2});
     expect_numbers(name, with(0, weighed(product[0]), product[1]),
-                   {0, 0.9824214302351413, 1.0070789702061052, 1.1841136323891441, 1.3287631257462333, 1.4870527525399502,
-                    1.64568129665202});
+                   {0, 0.9824214302351413, 1.0070789702061052, 1.1841136323891441, 1.3287631257462333,
+                    1.4870527525399502, 1.64568129665202});
   }
 }
 
@@ -94,8 +94,8 @@ TEST("a step of MAML") {
     const Tensor outer = mean(square(f(in.x.detach() * 0.5, w1, w2) - sines(5, 1.1, {3, 1})));
     outer.backward();
     expect_numbers(name, with(outer.item<double>(), weighed(in.w1.grad()), in.w2.grad()),
-                   {1.3688497550068843, 0.6875446137661003, -0.890053143365344, -1.0477685178023741, -1.2491244979730984,
-                    -1.4775509388656756, -1.4111548525587423});
+                   {1.3688497550068843, 0.6875446137661003, -0.890053143365344, -1.0477685178023741,
+                    -1.2491244979730984, -1.4775509388656756, -1.4111548525587423});
   }
 }
 

@@ -89,8 +89,9 @@ TEST("hooks of all kinds run in the engine's order and see its gradients") {
 TEST("a hook is a line of the trace, and hooks that differ in what they do need one capture") {
   compiled_autograd::reset();
   const auto scope = compiled_autograd::enable();
-  const std::vector<std::function<Tensor(const Tensor&)>> hooks = {[](const Tensor& g) { return g + 10; }, [](const Tensor& g) { return g * 5; },
-                                                                 [](const Tensor& g) { return g.detach(); }};
+  const std::vector<std::function<Tensor(const Tensor&)>> hooks = {[](const Tensor& g) { return g + 10; },
+                                                                   [](const Tensor& g) { return g * 5; },
+                                                                   [](const Tensor& g) { return g.detach(); }};
   const std::vector<float> expected = {11, 5, 1};
   for (size_t i = 0; i < hooks.size(); ++i) {
     const Tensor x = randn({2, 2}).requires_grad_();
@@ -206,7 +207,8 @@ TEST("a jitted function whose option asks for it captures the backward inside") 
   const Tensor loss = sum(nn::linear(x, weight, bias) * 2);
   jit([&] { loss.backward(); }, {.fullgraph = true, .compiled_autograd = true})();
   expect_near(values(bias.grad()), std::vector<float>(10, 5));
-  const auto asks = jit([](Tensor t) { return t.item<double>() > 0 ? t : -t; }, {.fullgraph = true, .compiled_autograd = true});
+  const auto asks =
+      jit([](Tensor t) { return t.item<double>() > 0 ? t : -t; }, {.fullgraph = true, .compiled_autograd = true});
   expect_error([&] { asks(tensor(1.0)); }, "which cannot be made with fullgraph = true");
 }
 

@@ -17,8 +17,9 @@ std::vector<float> values(const Tensor& t) { return t.contiguous().to_vector<flo
 
 void register_failing_executor() {
   OperatorExecutor executor("fails_to_compile");
-  executor.register_implementation(*find_symbol("cos"), [](Tensor x) { return x; },
-                                   {.checker = [](Tensor) -> bool { throw std::runtime_error("the checker gave up"); }});
+  executor.register_implementation(*find_symbol("cos"), [](Tensor x) { return x; }, {.checker = [](Tensor) -> bool {
+    throw std::runtime_error("the checker gave up");
+  }});
   register_executor(executor);
 }
 
@@ -28,7 +29,9 @@ Tensor custom_square(const Tensor& x) {
       context.save_for_backward({t});
       return t * t;
     }
-    static Tensor backward(autograd::Context& context, Tensor gradient) { return gradient * context.saved_tensors()[0] * 2; }
+    static Tensor backward(autograd::Context& context, Tensor gradient) {
+      return gradient * context.saved_tensors()[0] * 2;
+    }
   };
   return autograd::apply<Square>(x);
 }
@@ -55,7 +58,8 @@ TEST("a backward that fails to compile is run by the engine, with a warning, and
   expect_equal(compiled_autograd::captures(), int64_t{0});
   const auto scope = compiled_autograd::enable({.fullgraph = true, .executors = {"fails_to_compile", "eager"}});
   const Tensor y = loss();
-  expect_error([&] { y.backward(); }, "a backward of 4 nodes, SumBackward0 first, could not be compiled: the checker gave up");
+  expect_error([&] { y.backward(); },
+               "a backward of 4 nodes, SumBackward0 first, could not be compiled: the checker gave up");
   const auto other = compiled_autograd::enable({.fullgraph = true, .executors = {"eager"}});
   y.backward();
   expect_near(values(x.grad()), {9, 9});
@@ -129,7 +133,8 @@ TEST("each gradient is copied and let go of as soon as it is there") {
   for (const Tensor& weight : weights) y = tanh(matmul(y, weight));
   const auto scope = compiled_autograd::enable({.executors = {"eager"}});
   sum(y).backward();
-  for (int i = 0; i < layers; ++i) expect(!weights[i].grad().defined() && abs(copies[i]).sum().item<float>() > 0, "the gradient has moved");
+  for (int i = 0; i < layers; ++i)
+    expect(!weights[i].grad().defined() && abs(copies[i]).sum().item<float>() > 0, "the gradient has moved");
 
   const Trace trace = compiled_autograd::last_traces().front();
   std::vector<BoundSymbol> early, late;
@@ -157,7 +162,8 @@ TEST("each gradient is copied and let go of as soon as it is there") {
   postponed.bound_symbols = std::move(late);
   const int64_t least = (layers - 1) * 32 * 32 * 4;  // of the gradients, all but the last wait
   expect(examine::memory(trace).peak_bytes + least <= examine::memory(postponed).peak_bytes + 32 * 32 * 4,
-         std::to_string(examine::memory(trace).peak_bytes) + " bytes against " + std::to_string(examine::memory(postponed).peak_bytes));
+         std::to_string(examine::memory(trace).peak_bytes) + " bytes against " +
+             std::to_string(examine::memory(postponed).peak_bytes));
 }
 
 TEST("a hook may update its parameter, and what read it before is not fused with what comes after") {
@@ -178,7 +184,8 @@ TEST("a hook may update its parameter, and what read it before is not fused with
   const auto scope = compiled_autograd::enable({.executors = {"fuser", "eager"}});
   expect_near(run(), with_engine, 1e-5);
   const Trace trace = compiled_autograd::last_traces().back();
-  expect(std::ranges::any_of(trace.bound_symbols, [](const BoundSymbol& line) { return line.is_fusion(); }), "something is fused");
+  expect(std::ranges::any_of(trace.bound_symbols, [](const BoundSymbol& line) { return line.is_fusion(); }),
+         "something is fused");
 }
 
 TEST("a hook may update its parameter: what still reads the parameter ran before") {

@@ -61,7 +61,8 @@ std::vector<float> three_orders(const std::function<Tensor(const Tensor&, const 
 }  // namespace
 
 TEST("gradients of gradients are the engine's, and each order is captured once") {
-  expect_same([] { return three_orders([](const Tensor& x, const Tensor& w) { return sum(tanh(matmul(x, w)) * x); }); }, 3);
+  expect_same([] { return three_orders([](const Tensor& x, const Tensor& w) { return sum(tanh(matmul(x, w)) * x); }); },
+              3);
   expect_same(
       [] {
         return three_orders([](const Tensor& x, const Tensor& w) {
@@ -73,7 +74,12 @@ TEST("gradients of gradients are the engine's, and each order is captured once")
 }
 
 TEST("gradients of gradients through custom functions, checkpoints and writes into views") {
-  expect_same([] { return three_orders([](const Tensor& x, const Tensor& w) { return sum(autograd::apply<Cube>(x) * sum(w * w)); }); }, 3);
+  expect_same(
+      [] {
+        return three_orders(
+            [](const Tensor& x, const Tensor& w) { return sum(autograd::apply<Cube>(x) * sum(w * w)); });
+      },
+      3);
   expect_same(
       [] {
         return three_orders([](const Tensor& x, const Tensor& w) {
@@ -95,7 +101,8 @@ TEST("gradients of gradients through custom functions, checkpoints and writes in
 
 TEST("gradients of gradients through jitted functions, of values made inside them too") {
   const auto f = jit([](Tensor x, Tensor w) { return exp(sin(matmul(x, w)) * 0.5) * x; });
-  expect_same([&] { return three_orders([&](const Tensor& x, const Tensor& w) { return sum(f(x, w) * f(x * 2, w)); }); }, 3);
+  expect_same(
+      [&] { return three_orders([&](const Tensor& x, const Tensor& w) { return sum(f(x, w) * f(x * 2, w)); }); }, 3);
 }
 
 TEST("backward() with create_graph leaves gradients with a history") {
@@ -126,7 +133,8 @@ TEST("hooks are given gradients with a history, and what they do is differentiat
         const Tensor x = tensor(std::vector<float>{1, 2}).requires_grad_();
         const Tensor y = x * x;
         y.register_hook([](Tensor gradient) { return gradient * gradient; });
-        y.grad_fn()->register_prehook([](const std::vector<Tensor>& gradients) { return std::vector<Tensor>{gradients[0] * 2}; });
+        y.grad_fn()->register_prehook(
+            [](const std::vector<Tensor>& gradients) { return std::vector<Tensor>{gradients[0] * 2}; });
         y.grad_fn()->register_hook([](const std::vector<Tensor>& of_inputs, const std::vector<Tensor>& of_outputs) {
           std::vector<Tensor> out = of_inputs;
           for (Tensor& gradient : out) gradient = gradient + of_outputs[0];
@@ -161,7 +169,8 @@ TEST("tensors of one memory and different histories are different inputs") {
 TEST("a gradient to start from may have a history too") {
   expect_same(
       [] {
-        const Tensor x = tensor(std::vector<float>{2, 3}).requires_grad_(), v = tensor(std::vector<float>{5, 7}).requires_grad_();
+        const Tensor x = tensor(std::vector<float>{2, 3}).requires_grad_(),
+                     v = tensor(std::vector<float>{5, 7}).requires_grad_();
         const Tensor product = autograd::grad(x * x, x, v, {.create_graph = true})[0];
         std::vector<float> all = values(product);
         for (const Tensor& t : autograd::grad(sum(product), {x, v})) append(all, t);
@@ -207,5 +216,7 @@ TEST("where the engine refuses a second derivative, so it does captured") {
   const auto scope = compiled_autograd::enable();
   expect_error(run, "a second derivative of");
   const auto whole = compiled_autograd::enable({.fullgraph = true});
-  expect_error(run, "compiled autograd: the backward cannot be captured whole (fullgraph): NotDifferentiableBackward is not captured yet");
+  expect_error(
+      run,
+      "compiled autograd: the backward cannot be captured whole (fullgraph): NotDifferentiableBackward is not captured yet");
 }

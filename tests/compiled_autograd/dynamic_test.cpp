@@ -51,20 +51,24 @@ TEST("one capture serves sizes that change, 1 and 0 among them") {
   compiled_autograd::reset();
   {
     const auto scope = compiled_autograd::enable();
-    for (const auto& [n, expected] : {std::pair{10, 90.0f}, {100, 9900.0f}, {10, 90.0f}, {1, 0.0f}, {0, 0.0f}, {7, 42.0f}})
+    for (const auto& [n, expected] :
+         {std::pair{10, 90.0f}, {100, 9900.0f}, {10, 90.0f}, {1, 0.0f}, {0, 0.0f}, {7, 42.0f}})
       expect_equal(summed_gradient(n), expected);
   }
   expect_equal(compiled_autograd::captures(), int64_t{1});
   compiled_autograd::reset();
   const auto scope = compiled_autograd::enable({.dynamic = false});
-  for (const auto& [n, expected] : {std::pair{10, 90.0f}, {100, 9900.0f}, {10, 90.0f}, {1, 0.0f}, {0, 0.0f}, {7, 42.0f}})
+  for (const auto& [n, expected] :
+       {std::pair{10, 90.0f}, {100, 9900.0f}, {10, 90.0f}, {1, 0.0f}, {0, 0.0f}, {7, 42.0f}})
     expect_equal(summed_gradient(n), expected);
   expect_equal(compiled_autograd::captures(), int64_t{2});
 }
 
 TEST("forty batch sizes of a network need one capture, and give the engine's gradients") {
   const std::vector<Tensor> weights = network_weights();
-  const auto gradients = [&](int64_t batch) { return gradients_of(batch, weights, [&](Tensor x) { return network(x, weights); }); };
+  const auto gradients = [&](int64_t batch) {
+    return gradients_of(batch, weights, [&](Tensor x) { return network(x, weights); });
+  };
   compiled_autograd::reset();
   for (int64_t batch = 3; batch < 43; ++batch) {
     const std::vector<float> expected = gradients(batch);

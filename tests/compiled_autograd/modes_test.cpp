@@ -38,7 +38,9 @@ void expect_same(const std::function<std::string()>& check, const std::string& e
 
 struct Throws {
   static Tensor forward(autograd::Context&, Tensor x) { return x * 1; }
-  static Tensor backward(autograd::Context&, Tensor) { throw std::runtime_error("the backward of what nobody asked for"); }
+  static Tensor backward(autograd::Context&, Tensor) {
+    throw std::runtime_error("the backward of what nobody asked for");
+  }
 };
 
 struct Refuses {
@@ -85,7 +87,8 @@ TEST("4: a gradient of a part runs that part, with the engine and captured") {
         z.register_hook([&](Tensor) { ++hooks; });
         z.register_post_accumulate_grad_hook([&](Tensor) { ++accumulated; });
         const Tensor loss = sum(autograd::apply<Throws>(y) * z);
-        std::string out = text_of(autograd::grad(loss, z, {}, {.retain_graph = true})[0]) + text_of(y.grad()) + text_of(z.grad());
+        std::string out =
+            text_of(autograd::grad(loss, z, {}, {.retain_graph = true})[0]) + text_of(y.grad()) + text_of(z.grad());
         out += std::to_string(hooks) + std::to_string(accumulated) + " ";
         loss.backward({}, {.inputs = {z}});
         return out + text_of(z.grad()) + text_of(y.grad()) + std::to_string(hooks) + std::to_string(accumulated);
@@ -243,8 +246,9 @@ TEST("8: an error in a node is explained with the line of the forward, captured 
 namespace {
 
 /// A hook that fails the first time, and a second backward of the same graph.
-std::string fail_and_try_again(const std::function<void(const Tensor& y, const Tensor& x, const std::function<void()>& fail)>& register_hook,
-                               const std::function<Tensor(const Tensor&)>& f) {
+std::string fail_and_try_again(
+    const std::function<void(const Tensor& y, const Tensor& x, const std::function<void()>& fail)>& register_hook,
+    const std::function<Tensor(const Tensor&)>& f) {
   const Tensor x = leaf({1, 2}), z = leaf({3, 4});
   bool fails = true;
   const Tensor y = f(x);
@@ -265,19 +269,24 @@ std::string fail_and_try_again(const std::function<void(const Tensor& y, const T
 TEST("where a hook throws, what ran before it is freed, and the rest of the graph is whole") {
   const auto squared = [](const Tensor& x) { return x * x; };
   const auto checkpointed = [](const Tensor& x) { return checkpoint([](Tensor t) { return sin(t) * t; })(x); };
-  const auto on_tensor = [](const Tensor& y, const Tensor&, const std::function<void()>& fail) { y.register_hook([fail](Tensor) { fail(); }); };
+  const auto on_tensor = [](const Tensor& y, const Tensor&, const std::function<void()>& fail) {
+    y.register_hook([fail](Tensor) { fail(); });
+  };
   const auto after_node = [](const Tensor& y, const Tensor&, const std::function<void()>& fail) {
     y.grad_fn()->register_hook([fail](const std::vector<Tensor>&, const std::vector<Tensor>&) { fail(); });
   };
   const auto after_leaf = [](const Tensor&, const Tensor& x, const std::function<void()>& fail) {
     x.register_post_accumulate_grad_hook([fail](Tensor) { fail(); });
   };
-  const std::string again = "backward through MulBackward0 a second time: what it had saved was freed by the first backward(); give {.retain_graph "
-                            "= true} to every backward() or autograd::grad() but the last";
-  for (const auto& f : {std::function<Tensor(const Tensor&)>(squared), std::function<Tensor(const Tensor&)>(checkpointed)})
-    for (const auto& hook : {std::function<void(const Tensor&, const Tensor&, const std::function<void()>&)>(on_tensor),
-                             std::function<void(const Tensor&, const Tensor&, const std::function<void()>&)>(after_node),
-                             std::function<void(const Tensor&, const Tensor&, const std::function<void()>&)>(after_leaf)}) {
+  const std::string again =
+      "backward through MulBackward0 a second time: what it had saved was freed by the first backward(); give {.retain_graph "
+      "= true} to every backward() or autograd::grad() but the last";
+  for (const auto& f :
+       {std::function<Tensor(const Tensor&)>(squared), std::function<Tensor(const Tensor&)>(checkpointed)})
+    for (const auto& hook :
+         {std::function<void(const Tensor&, const Tensor&, const std::function<void()>&)>(on_tensor),
+          std::function<void(const Tensor&, const Tensor&, const std::function<void()>&)>(after_node),
+          std::function<void(const Tensor&, const Tensor&, const std::function<void()>&)>(after_leaf)}) {
       const std::string expected = fail_and_try_again(hook, f);
       expect(expected.starts_with("the hook gave up ") && expected.find(again) != std::string::npos, expected);
       const auto scope = compiled_autograd::enable({.executors = {"eager"}});

@@ -21,7 +21,8 @@ std::string captured_text() {
 }
 
 /// The engine and a captured backward must agree.
-void expect_same(const std::function<std::vector<float>()>& run, int64_t captures, compiled_autograd::Options options = {.fullgraph = true}) {
+void expect_same(const std::function<std::vector<float>()>& run, int64_t captures,
+                 compiled_autograd::Options options = {.fullgraph = true}) {
   const std::vector<float> expected = run();
   compiled_autograd::reset();
   options.executors = {"eager"};
@@ -77,8 +78,11 @@ TEST("hooks without state share captures by their type, those with state have th
     sum(x * 3).backward();
     return values(x.grad());
   };
-  const auto scaled = [](double factor) { return autograd::traceable([factor](Tensor gradient) { return gradient * factor; }); };
-  for (int i = 0; i < 3; ++i) expect_near(run(autograd::traceable([](Tensor gradient) { return gradient + 1; })), {4, 4});
+  const auto scaled = [](double factor) {
+    return autograd::traceable([factor](Tensor gradient) { return gradient * factor; });
+  };
+  for (int i = 0; i < 3; ++i)
+    expect_near(run(autograd::traceable([](Tensor gradient) { return gradient + 1; })), {4, 4});
   expect_equal(compiled_autograd::captures(), int64_t{1});
   expect_near(run(autograd::traceable([](Tensor gradient) { return gradient + 2; })), {5, 5});
   expect_equal(compiled_autograd::captures(), int64_t{2});
@@ -131,7 +135,8 @@ TEST("one capture of a traceable hook serves many sizes") {
     const Tensor x = ones({n, 2}).requires_grad_();
     x.register_hook(autograd::traceable([](Tensor gradient) { return gradient / sum(gradient); }));
     sum(x * 4).backward();
-    expect_near(values(x.grad()), std::vector<float>(static_cast<size_t>(2 * n), 1.0f / static_cast<float>(2 * n)), 1e-6);
+    expect_near(values(x.grad()), std::vector<float>(static_cast<size_t>(2 * n), 1.0f / static_cast<float>(2 * n)),
+                1e-6);
   }
   expect_equal(compiled_autograd::captures(), int64_t{1});
 }
@@ -156,9 +161,11 @@ TEST("a traceable hook that cannot be recorded is called, with a warning, or is 
       {autograd::traceable([](Tensor gradient) { return sum(gradient).item<float>() > 0 ? gradient * 2 : gradient; }),
        "item() needs the value of cpu f32[] inside a traced function: a graph break, which cannot be made in a hook that is recorded; return "
        "the tensor and ask outside, or use where() instead of a branch"},
-      {autograd::traceable([kept](Tensor gradient) { kept.copy_(gradient); }), "it writes into cpu f32[2], which is not its argument"},
+      {autograd::traceable([kept](Tensor gradient) { kept.copy_(gradient); }),
+       "it writes into cpu f32[2], which is not its argument"},
       {autograd::traceable([](Tensor gradient) { return gradient + randn({2}); }), "it draws random numbers, randn()"},
-      {autograd::traceable([](Tensor gradient) { return sum(gradient); }), "it turned cpu f32[2] into cpu f32[]; it must keep sizes and dtype"},
+      {autograd::traceable([](Tensor gradient) { return sum(gradient); }),
+       "it turned cpu f32[2] into cpu f32[]; it must keep sizes and dtype"},
   };
   for (size_t i = 0; i < hooks.size(); ++i) {
     const auto& [hook, why] = hooks[i];
@@ -175,10 +182,14 @@ TEST("a traceable hook that cannot be recorded is called, with a warning, or is 
       if (keeps_type) run();
       else expect_error(run, "a gradient hook turned cpu f32[2] into cpu f32[]; it must keep sizes and dtype");
     });
-    expect(reported.find("compiled autograd: a traceable hook on the gradient of AccumulateGrad (NodeCall 3) cannot be recorded and is called "
-                     "instead: " + why) != std::string::npos,
-           reported);
-    if (i == 0) expect_text(captured_text().substr(captured_text().find("  auto t3")), R"(
+    expect(
+        reported.find(
+            "compiled autograd: a traceable hook on the gradient of AccumulateGrad (NodeCall 3) cannot be recorded and is called "
+            "instead: " +
+            why) != std::string::npos,
+        reported);
+    if (i == 0)
+      expect_text(captured_text().substr(captured_text().find("  auto t3")), R"(
   auto t3 = compiled_autograd::call_hook(0, t2, "tensor_pre_hook");  // t3: "cpu f32[2]", engine
   compiled_autograd::accumulate_grad_(1, leaf_0, t3);  // engine
   compiled_autograd::_exec_final_callbacks_stub(2);  // engine
@@ -186,7 +197,8 @@ TEST("a traceable hook that cannot be recorded is called, with a warning, or is 
 }
 )");
     const auto scope = compiled_autograd::enable({.fullgraph = true});
-    expect_error(run, "a traceable hook on the gradient of AccumulateGrad (NodeCall 3) cannot be recorded (fullgraph): " + why);
+    expect_error(
+        run, "a traceable hook on the gradient of AccumulateGrad (NodeCall 3) cannot be recorded (fullgraph): " + why);
   }
   expect_near(values(kept), {3, 3});
 }

@@ -224,8 +224,8 @@ TEST("what changes in the graph's structure is captured again, and the log says 
   compiled_autograd::reset();
   const Tensor x = randn({10}).requires_grad_();
   const std::vector<std::function<Tensor(Tensor, Tensor)>> operators = {
-      [](Tensor a, Tensor b) { return a + b; }, [](Tensor a, Tensor b) { return a - b; }, [](Tensor a, Tensor b) { return a * b; },
-      [](Tensor a, Tensor b) { return a / b; }};
+      [](Tensor a, Tensor b) { return a + b; }, [](Tensor a, Tensor b) { return a - b; },
+      [](Tensor a, Tensor b) { return a * b; }, [](Tensor a, Tensor b) { return a / b; }};
   const std::string text = reported(LogChannel::compiled_autograd_verbose, [&] {
     for (const auto& op : operators) {
       const Tensor loss = sum(op(x, x));

@@ -69,7 +69,8 @@ const std::vector<Function>& functions() {
       {"torch.erfc", f(std::erfc), 16},
       {"torch.sigmoid", sigmoid_of, 3},
       {"torch.nn.functional.silu", [](double x) { return x == -HUGE_VAL ? NAN : x * sigmoid_of(x); }, 4},
-      {"torch.nn.functional.gelu", [](double x) { return x == -HUGE_VAL ? NAN : x * 0.5 * std::erfc(-x / std::numbers::sqrt2); }, 4, 1e-3},
+      {"torch.nn.functional.gelu",
+       [](double x) { return x == -HUGE_VAL ? NAN : x * 0.5 * std::erfc(-x / std::numbers::sqrt2); }, 4, 1e-3},
       {"torch.nn.functional.softplus", softplus_of, 4},
       {"torch.nn.functional.logsigmoid", [](double x) { return x < -700 ? x : -std::log1p(std::exp(-x)); }, 4},
       {"torch.nn.functional.mish", mish_of, 64},
@@ -115,7 +116,8 @@ Worst measure(const Function& function, int64_t first, int64_t end, int64_t stri
     const Tensor y = call(function.name, {x});
     const float* results = y.data<float>();
     for (int64_t i = 0; i < count; ++i)
-      worst.take({error_of(results[i], function.exact(static_cast<double>(inputs[i])), function.least), inputs[i], results[i]});
+      worst.take({error_of(results[i], function.exact(static_cast<double>(inputs[i])), function.least), inputs[i],
+                  results[i]});
   }
   return worst;
 }
@@ -163,12 +165,14 @@ int main_of(const std::vector<std::string>& arguments) {
     const Worst worst = measure(function, stride);
     const bool fits = worst.error <= function.bound;
     failed += !fits;
-    std::printf("%-34s %8.3f at %.9g (gives %.9g, exact %.17g), bound %g%s\n", function.name, worst.error, static_cast<double>(worst.input),
-                static_cast<double>(worst.result), function.exact(static_cast<double>(worst.input)), function.bound, fits ? "" : " EXCEEDED");
+    std::printf("%-34s %8.3f at %.9g (gives %.9g, exact %.17g), bound %g%s\n", function.name, worst.error,
+                static_cast<double>(worst.input), static_cast<double>(worst.result),
+                function.exact(static_cast<double>(worst.input)), function.bound, fits ? "" : " EXCEEDED");
     std::fflush(stdout);
     std::array<char, 200> line{};
     std::snprintf(line.data(), line.size(), "| `%s` | %.2f | %.9g | %g%s |\n", function.name, worst.error,
-                  static_cast<double>(worst.input), function.bound, function.least == 0 ? "" : text::cat(" units of max(result, ", function.least, ")").c_str());
+                  static_cast<double>(worst.input), function.bound,
+                  function.least == 0 ? "" : text::cat(" units of max(result, ", function.least, ")").c_str());
     table += line.data();
   }
   if (!path.empty()) {

@@ -105,9 +105,9 @@ std::string table() {
     out << "\n## " << group << "\n\n| operator | | dtypes | gradient | parts | kernels |\n|---|---|---|---|---|---|\n";
     for (const Symbol* symbol : members) {
       const std::vector<const OperatorCase*>& mine = cases[symbol->qualified_name()];
-      out << "| `" << cell(symbol->signature.text.substr(group.size() + 1)) << "` | " << cell(symbol->documentation) << " | "
-          << dtypes_of(mine) << " | " << gradient_of(*symbol) << " | " << parts_of(*symbol, mine) << " | " << executors_of(*symbol)
-          << " |\n";
+      out << "| `" << cell(symbol->signature.text.substr(group.size() + 1)) << "` | " << cell(symbol->documentation)
+          << " | " << dtypes_of(mine) << " | " << gradient_of(*symbol) << " | " << parts_of(*symbol, mine) << " | "
+          << executors_of(*symbol) << " |\n";
     }
   }
   return out.str();

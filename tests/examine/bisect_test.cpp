@@ -108,7 +108,8 @@ TEST("bisect_passes finds the pass after which results change") {
     broken(x, w);
     const std::vector<Trace> stages = last_traces(broken);
     const int at = examine::bisect_passes(stages, inputs);
-    expect(at > 0 && stages[static_cast<size_t>(at)].provenance == "User transform", at < 0 ? "none" : stages[static_cast<size_t>(at)].provenance);
+    expect(at > 0 && stages[static_cast<size_t>(at)].provenance == "User transform",
+           at < 0 ? "none" : stages[static_cast<size_t>(at)].provenance);
   }
 }
 
@@ -146,7 +147,9 @@ BoundSymbol& op_named(Trace& trace, const std::string& name, size_t which = 0) {
 TEST("find_broken_pass names the pass, the line and what it was before: of the forward") {
   expect_equal(broken_by([](Trace&) {}), std::string("none"));
   const std::string symbol = broken_by([](Trace& trace) { op_named(trace, "tanh").symbol = find_symbol("sin"); });
-  expect(symbol.starts_with("after \"User transform\", stage 4 of the forward: line 1: auto t1 = sin(t0);: t1: element [0, 0] is "), symbol);
+  expect(symbol.starts_with(
+             "after \"User transform\", stage 4 of the forward: line 1: auto t1 = sin(t0);: t1: element [0, 0] is "),
+         symbol);
   expect(symbol.ends_with("; before it: auto t1 = tanh(t0);"), symbol);
   const std::string constant = broken_by([](Trace& trace) { op_named(trace, "sub").args.change()[1] = Value(2.0); });
   expect(constant.find("auto t3 = sub(t2, 2.0);: t3: element [0, 0] is ") != std::string::npos, constant);
@@ -157,7 +160,8 @@ TEST("find_broken_pass names the line of the backward") {
     BoundSymbol& product = op_named(trace, "matmul", 4);  // two of the forward, then of the backward
     std::swap(product.args.change()[0], product.args.change()[1]);
   });
-  expect(swapped.find("stage 4 of the forward") != std::string::npos && swapped.find("matmul(") != std::string::npos, swapped);
+  expect(swapped.find("stage 4 of the forward") != std::string::npos && swapped.find("matmul(") != std::string::npos,
+         swapped);
 }
 
 TEST("find_broken_pass names the line that uses what a dropped one made") {
@@ -171,7 +175,9 @@ TEST("find_broken_pass names the line that uses what a dropped one made") {
     total.args.change()[0] = dropped->args.read()[0];
     trace = out;
   });
-  expect(dropped.find("auto t4 = sum(t2);: t4: element [] is ") != std::string::npos && dropped.ends_with("; before it: auto t4 = sum(t3);"), dropped);
+  expect(dropped.find("auto t4 = sum(t2);: t4: element [] is ") != std::string::npos &&
+             dropped.ends_with("; before it: auto t4 = sum(t3);"),
+         dropped);
 }
 
 TEST("find_broken_pass names a write that is lost") {

@@ -34,7 +34,10 @@ TEST("check_nan names the first line that makes a NaN of clean arguments, and th
       {.executors = {"eager"}, .debug = {.check_nan = true}});
   f(full({3}, 2.0));
   const std::string error = error_of([&] { f(zeros({3})); });
-  expect(has(error, "check_nan: auto t1 = sqrt(t0); on eager of computation made nan at element [0] of t1 from finite arguments"), error);
+  expect(
+      has(error,
+          "check_nan: auto t1 = sqrt(t0); on eager of computation made nan at element [0] of t1 from finite arguments"),
+      error);
   expect(has(error, "debug_modes_test.cpp:31"), error);
 }
 
@@ -56,12 +59,16 @@ TEST("check_nan looks inside fusions") {
       },
       {.executors = {"fuser"}, .debug = {.check_nan = true}});
   const std::string error = error_of([&] { f(zeros({4, 8})); });
-  expect(has(error, "check_nan: auto t1 = log(t0); in fusion0 of computation made nan at element [0, 0] of t1 from finite arguments"), error);
+  expect(
+      has(error,
+          "check_nan: auto t1 = log(t0); in fusion0 of computation made nan at element [0, 0] of t1 from finite arguments"),
+      error);
   expect(has(error, "debug_modes_test.cpp:54"), error);
 }
 
 TEST("check_nan watches the backward") {
-  const auto f = jit([](Tensor x) { return sum(sqrt(x)); }, {.executors = {"eager"}, .debug = {.associate_forward = true, .check_nan = true}});
+  const auto f = jit([](Tensor x) { return sum(sqrt(x)); },
+                     {.executors = {"eager"}, .debug = {.associate_forward = true, .check_nan = true}});
   const Tensor x = zeros({3}).requires_grad_();
   const Tensor y = f(x);
   const std::string error = error_of([&] { y.backward(); });
@@ -85,17 +92,26 @@ TEST("verify_against_eager compares every line that another executor runs") {
       },
       {.executors = {"wrong_exp"}, .debug = {.verify_against_eager = true}});
   const std::string error = error_of([&] { f(zeros({2})); });
-  expect(has(error, "verify_against_eager: auto t0 = exp(t_0); on wrong_exp of computation: t0: element [0] is 1.5, and 1.0 on eager"), error);
-  const auto right = jit([](Tensor x) { return tanh(exp(x) + 1.0); }, {.executors = {"fuser"}, .debug = {.verify_against_eager = true}});
+  expect(
+      has(error,
+          "verify_against_eager: auto t0 = exp(t_0); on wrong_exp of computation: t0: element [0] is 1.5, and 1.0 on eager"),
+      error);
+  const auto right = jit([](Tensor x) { return tanh(exp(x) + 1.0); },
+                         {.executors = {"fuser"}, .debug = {.verify_against_eager = true}});
   right(randn({8, 8}));
 }
 
 TEST("callbacks are told of every line of forward and backward") {
   const auto f = jit([](Tensor x) { return sum(exp(x) * x); }, {.executors = {"eager"}});
   std::string reported;
-  const auto watched = examine::with_callbacks(
-      f, {.before = [&](const BoundSymbol& bound, const std::vector<Tensor>& given) { reported += bound.name() + "(" + std::to_string(given.size()); },
-          .after = [&](const BoundSymbol&, const std::vector<Tensor>& results) { reported += ")->" + std::to_string(results.size()) + " "; }});
+  const auto watched = examine::with_callbacks(f, {.before =
+                                                       [&](const BoundSymbol& bound, const std::vector<Tensor>& given) {
+                                                         reported += bound.name() + "(" + std::to_string(given.size());
+                                                       },
+                                                   .after =
+                                                       [&](const BoundSymbol&, const std::vector<Tensor>& results) {
+                                                         reported += ")->" + std::to_string(results.size()) + " ";
+                                                       }});
   const Tensor x = randn({3}).requires_grad_(), same = x.detach().clone().requires_grad_();
   watched(x).backward();
   f(same).backward();
@@ -107,13 +123,15 @@ TEST("callbacks are told of every line of forward and backward") {
 TEST("what callbacks give stands above the lines of the printed trace") {
   const auto f = jit([](Tensor x) { return exp(x) * 2.0; }, {.executors = {"eager"}});
   int calls = 0;
-  const auto watched = examine::with_callbacks(
-      f, {.before = [&](const BoundSymbol& bound, const std::vector<Tensor>&) -> std::string {
-            return bound.name() == "mul" ? "call " + std::to_string(++calls) : "";
-          },
-          .after = [](const BoundSymbol&, const std::vector<Tensor>& results) {
-            return "makes " + std::to_string(results.size()) + " tensor\nof " + std::to_string(results.at(0).numel().hint());
-          }});
+  const auto watched =
+      examine::with_callbacks(f, {.before = [&](const BoundSymbol& bound, const std::vector<Tensor>&) -> std::string {
+                                    return bound.name() == "mul" ? "call " + std::to_string(++calls) : "";
+                                  },
+                                  .after =
+                                      [](const BoundSymbol&, const std::vector<Tensor>& results) {
+                                        return "makes " + std::to_string(results.size()) + " tensor\nof " +
+                                               std::to_string(results.at(0).numel().hint());
+                                      }});
   f(zeros({3}));
   watched(zeros({3}));
   watched(zeros({3}));
@@ -138,17 +156,21 @@ Tensor computation(Tensor t_0) {
 }
 )");
   expect_equal(last_traces(f).size() + 1, stages.size());
-  expect_equal(examine::run_slice(stages.back(), 0, static_cast<int>(stages.back().bound_symbols.size()), {ones({3})}).at(0).to_vector<float>(),
+  expect_equal(examine::run_slice(stages.back(), 0, static_cast<int>(stages.back().bound_symbols.size()), {ones({3})})
+                   .at(0)
+                   .to_vector<float>(),
                f(ones({3})).to_vector<float>());
 }
 
 TEST("what callbacks give of a backward stands in its trace") {
-  const auto f = jit([](Tensor x) { return sum(exp(x)); }, {.executors = {"eager"}, .debug = {.associate_forward = true}});
+  const auto f =
+      jit([](Tensor x) { return sum(exp(x)); }, {.executors = {"eager"}, .debug = {.associate_forward = true}});
   const auto watched = examine::with_callbacks(
       f, {.after = [](const BoundSymbol& bound, const std::vector<Tensor>&) { return "ran " + bound.name(); }});
   watched(zeros({3}).requires_grad_()).backward();
   expect(has(last_traces(watched).back().python(), "  # ran exp\n"), last_traces(watched).back().python());
-  expect(has(last_backward_traces(watched).back().python(), "  # ran mul\n"), last_backward_traces(watched).back().python());
+  expect(has(last_backward_traces(watched).back().python(), "  # ran mul\n"),
+         last_backward_traces(watched).back().python());
 }
 
 TEST("check_nan finds a NaN that does not reach a fusion's results") {
@@ -160,7 +182,10 @@ TEST("check_nan finds a NaN that does not reach a fusion's results") {
       {.executors = {"fuser"}, .debug = {.check_nan = true}});
   f(zeros({4, 8}));  // an infinity that is left out is how many functions are computed
   const std::string error = error_of([&] { f(full({4, 8}, -1.0)); });
-  expect(has(error, "check_nan: auto t1 = log(t_0); in fusion0 of computation made nan at element [0, 0] of t1 from finite arguments"), error);
+  expect(
+      has(error,
+          "check_nan: auto t1 = log(t_0); in fusion0 of computation made nan at element [0, 0] of t1 from finite arguments"),
+      error);
 }
 
 namespace {

@@ -54,8 +54,10 @@ TEST("the page has every stage of forward and backward, op by op") {
   expect_equal(group(data, "backward").at("stages", Kind::array).items.size(), backward.size());
   expect_equal(stages[0].at("title", Kind::string).string, std::string("As recorded"));
   expect_equal(statements(data, stages[0]),
-               std::vector<std::string>{"auto t0 = mul(t_0, t_1);", "auto t1 = add(t0, 1.5);", "auto t2 = tanh(t1);", "return t2;"});
-  for (size_t i = 0; i < stages.size(); ++i) expect_equal(statements(data, stages[i]).size(), forward[i].bound_symbols.size());
+               std::vector<std::string>{"auto t0 = mul(t_0, t_1);", "auto t1 = add(t0, 1.5);", "auto t2 = tanh(t1);",
+                                        "return t2;"});
+  for (size_t i = 0; i < stages.size(); ++i)
+    expect_equal(statements(data, stages[i]).size(), forward[i].bound_symbols.size());
   // An op that is the same in many stages occurs in the table once.
   const auto& first = stages[0].at("lines", Kind::array).items;
   const auto& second = stages[1].at("lines", Kind::array).items;
@@ -71,7 +73,8 @@ TEST("backward lines name the forward lines that they serve, fusions their parts
   bool has_link = false, has_parts = false;
   for (const json::Node& line : lines) {
     for (const json::Node& origin : line.items[7].items) has_link = has_link || origin.items[0].string == "t2";
-    has_parts = has_parts || (line.items[1].string.find("fusion0(") != std::string::npos && line.items[6].items.size() == 3);
+    has_parts =
+        has_parts || (line.items[1].string.find("fusion0(") != std::string::npos && line.items[6].items.size() == 3);
   }
   expect(has_link, "a link to t2 = tanh(t1)");
   expect(has_parts, "fusion0 with three lines");
@@ -90,14 +93,17 @@ TEST("names that look like markup are text") {
   expect_equal(data_text(page).find_first_of("<>&"), std::string::npos);
   const json::Node data = data_of(page);
   expect_equal(data.at("title", Kind::string).string, bad);
-  expect(data.at("kernels", Kind::object).at("fusion0", Kind::object).at("source", Kind::string).string.find('<') != std::string::npos);
+  expect(data.at("kernels", Kind::object).at("fusion0", Kind::object).at("source", Kind::string).string.find('<') !=
+         std::string::npos);
 }
 
 TEST("the page loads nothing: it forbids it, and names no address") {
   const auto f = jit(chain);
   f(randn({4, 6}), randn({4, 6}));
   std::string page = examine::html(f);
-  expect(page.find("content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\"") != std::string::npos);
+  expect(page.find(
+             "content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\"") !=
+         std::string::npos);
   const std::string data = data_text(page);  // the user's own text, never markup
   page.replace(page.find(data), data.size(), "");
   const std::string space = "http://www.w3.org/2000/svg";  // a name, not loaded
@@ -120,7 +126,8 @@ TEST("with a profile the stages as run have their costs, and memory is always th
   expect_equal(group(without, "forward").at("alive", Kind::array).items.size(), report.parts[0].lines.size());
 }
 
-TEST("pieces of a function with graph breaks have groups of their own; with symbols the stage for these sizes is the last") {
+TEST(
+    "pieces of a function with graph breaks have groups of their own; with symbols the stage for these sizes is the last") {
   const auto f = jit([](Tensor x) {
     const Tensor y = tanh(x);
     graph_break();
@@ -129,7 +136,8 @@ TEST("pieces of a function with graph breaks have groups of their own; with symb
   f(randn({3}));
   f(randn({3}));
   const json::Node data = data_of(examine::html(f));
-  expect(group(data, "forward, subgraph 1").find("stages") != nullptr && group(data, "forward, subgraph 2").find("stages") != nullptr);
+  expect(group(data, "forward, subgraph 1").find("stages") != nullptr &&
+         group(data, "forward, subgraph 2").find("stages") != nullptr);
 
   const auto g = jit(chain, {.cache = Cache::symbolic_values});
   g(randn({3, 4}), randn({3, 4}));

@@ -140,9 +140,11 @@ TEST("a report counts bytes and operations once") {
   expect_equal(report.operations, 3 * 16 * 32);
   expect(report.microseconds > 0);
   const std::string text = text_of(report);
-  expect(text.starts_with("fusion0\n  reads t_0: \"cpu f32[16, 32]\", strides [32, 1]\n  reads t_1: \"cpu f32[16, 32]\", strides [0, 1]\n"
-                          "  makes t2: \"cpu f32[16, 32]\", strides [32, 1]\n  2176 B read, 2048 B written, 1536 operations, "),
-         text);
+  expect(
+      text.starts_with(
+          "fusion0\n  reads t_0: \"cpu f32[16, 32]\", strides [32, 1]\n  reads t_1: \"cpu f32[16, 32]\", strides [0, 1]\n"
+          "  makes t2: \"cpu f32[16, 32]\", strides [32, 1]\n  2176 B read, 2048 B written, 1536 operations, "),
+      text);
 }
 
 TEST("a report has the times of the last runs, without anything switched on before") {
@@ -155,7 +157,8 @@ TEST("a report has the times of the last runs, without anything switched on befo
   expect_equal(report.last_runs.size(), size_t{8});
   for (const double time : report.last_runs) expect(time > 0.1 && time < 1e6, std::to_string(time));
   expect(report.microseconds > 0 && report.share_of_limit > 0);
-  expect(text_of(report).find("% of what the machine does at best)\n  last runs: ") != std::string::npos, text_of(report));
+  expect(text_of(report).find("% of what the machine does at best)\n  last runs: ") != std::string::npos,
+         text_of(report));
   // Op by op nothing is recorded: it is measured.
   const auto reported = examine::with_callbacks(f, {.before = [](const BoundSymbol&, const std::vector<Tensor>&) {}});
   reported(x, y);
@@ -167,10 +170,12 @@ TEST("what is not there is said") {
   const auto f = jit(chain);
   expect_error([&] { examine::fusion_names(f); }, "fusion_names: the function has not been called yet");
   f(randn({4, 6}), randn({4, 6}));
-  expect_error([&] { examine::fusion_inputs(f, "fusion0"); },
-               "fusion_inputs: the function has no fusion \"fusion0\"; its last call ran none (a small function is not fused unless "
-               "JitOptions::executors names \"fuser\")");
+  expect_error(
+      [&] { examine::fusion_inputs(f, "fusion0"); },
+      "fusion_inputs: the function has no fusion \"fusion0\"; its last call ran none (a small function is not fused unless "
+      "JitOptions::executors names \"fuser\")");
   const auto g = jit(chain, fused);
   g(randn({4, 6}), randn({4, 6}));
-  expect_error([&] { examine::kernel_source(g, "fusion7"); }, "kernel_source: the function has no fusion \"fusion7\"; its last call ran fusion0");
+  expect_error([&] { examine::kernel_source(g, "fusion7"); },
+               "kernel_source: the function has no fusion \"fusion7\"; its last call ran fusion0");
 }

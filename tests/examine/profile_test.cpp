@@ -45,7 +45,8 @@ TEST("a profile has a time for every line that runs, and they add up to no more 
   const examine::Report::Part& part = report.parts[0];
   expect_equal(part.runs, 1);
   expect_equal(part.lines.size(), last_traces(f).back().bound_symbols.size());
-  for (const examine::Report::Line& line : part.lines) expect((line.microseconds > 0) == (line.is_statement && !line.executor.empty()));
+  for (const examine::Report::Line& line : part.lines)
+    expect((line.microseconds > 0) == (line.is_statement && !line.executor.empty()));
   expect(report.in_lines() > 0 && report.in_lines() <= report.step);
   expect(report.steps >= 3 && report.plain_step > 0);
   expect_equal(line_of(report, "fusion0").operation, std::string("fusion: tanh, add"));
@@ -67,7 +68,8 @@ TEST("bytes and operations of a line are those of its tensors") {
   expect_equal(line_of(examine::profile(g, expand(randn({64}), {1000, 64})), "torch.tanh").bytes_read, 4 * 64);
   // A lookup reads only the selected elements of its table.
   const auto h = jit([](Tensor table, Tensor at) { return index_select(table, 0, at); });
-  expect_equal(line_of(examine::profile(h, randn({1000, 8}), tensor({1, 2})), "torch.index_select").bytes_read, 4 * 16 + 8 * 2);
+  expect_equal(line_of(examine::profile(h, randn({1000, 8}), tensor({1, 2})), "torch.index_select").bytes_read,
+               4 * 16 + 8 * 2);
 }
 
 TEST("a step with its backward has both programs, and each call in it is a run") {
@@ -75,10 +77,12 @@ TEST("a step with its backward has both programs, and each call in it is a run")
   a.w.requires_grad_();
   const auto f = jit(two_layers, {.executors = {"onednn", "fuser"}});
   const examine::Report report = examine::profile_step(
-      f, [&] {
+      f,
+      [&] {
         const Tensor once = f(a.x, a.w, a.v);
         sum(once + f(a.x, a.w, a.v)).backward();
-      }, quick);
+      },
+      quick);
   expect_equal(report.parts.size(), 2);
   expect(report.parts[0].stage == examine::Stage::forward && report.parts[1].stage == examine::Stage::backward);
   expect_equal(report.parts[0].runs, 2);
@@ -152,9 +156,11 @@ TEST("the events open in Perfetto: JSON with a span for each line, the user's li
     const std::string phase = event.at("ph", json::Node::Kind::string).string;
     counters += phase == "C";
     if (phase != "X") continue;
-    expect(event.at("ts", json::Node::Kind::floating).floating >= 0 && event.at("dur", json::Node::Kind::floating).floating >= 0);
+    expect(event.at("ts", json::Node::Kind::floating).floating >= 0 &&
+           event.at("dur", json::Node::Kind::floating).floating >= 0);
     if (event.at("tid", json::Node::Kind::integer).integer == 2) {
-      has_user_line = has_user_line || event.at("name", json::Node::Kind::string).string.starts_with("profile_test.cpp:1");
+      has_user_line =
+          has_user_line || event.at("name", json::Node::Kind::string).string.starts_with("profile_test.cpp:1");
       continue;
     }
     ++spans;
@@ -169,20 +175,26 @@ TEST("a report prints its lines with figures beside them") {
   const Arguments a;
   const auto f = jit(two_layers, {.executors = {"onednn", "fuser"}});
   const std::string text = text_of(examine::profile(f, a.x, a.w, a.v));
-  for (const char* part : {"    time      bytes  limit\n", "auto t0 = matmul(t_0, t_1);  // onednn\n", "by operator\n", "by line of the program\n",
-                           "alive at the peak, after ", "fusion: tanh, add\n", "of it in lines "})
+  for (const char* part :
+       {"    time      bytes  limit\n", "auto t0 = matmul(t_0, t_1);  // onednn\n", "by operator\n",
+        "by line of the program\n", "alive at the peak, after ", "fusion: tanh, add\n", "of it in lines "})
     expect(text.find(part) != std::string::npos, part);
 }
 
 TEST("functions that are not timed as they are say so") {
   const Arguments a;
   const auto f = jit(two_layers, {.debug = {.check_nan = true}});
-  expect_error([&] { examine::profile(f, a.x, a.w, a.v); },
-                           "profile: the function runs op by op (debug.check_nan, debug.verify_against_eager or callbacks); profile it without");
+  expect_error(
+      [&] { examine::profile(f, a.x, a.w, a.v); },
+      "profile: the function runs op by op (debug.check_nan, debug.verify_against_eager or callbacks); profile it without");
   const auto g = jit(two_layers);
   g(a.x, a.w, a.v);
-  expect_error([&] { examine::profile_step(g, [] {}, quick); },
-                           "the step did not run what the function's last call ran; it has to call the function, with arguments like those");
+  expect_error(
+      [&] {
+        examine::profile_step(
+            g, [] {}, quick);
+      },
+      "the step did not run what the function's last call ran; it has to call the function, with arguments like those");
 }
 
 TEST("limits of the machine are measured once") {

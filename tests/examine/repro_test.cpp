@@ -35,11 +35,18 @@ TEST("a repro of a fusion has the command, the kernel and the inputs as they lay
   const auto f = jit(chain, {.executors = {"fuser"}});
   f(randn({6, 4}).t(), randn({4, 6}));
   const std::string program = examine::repro(f, "fusion0");
-  expect(program.starts_with("// g++ -std=c++20 -O2 fusion0.cpp -o fusion0 -lfulgurite && ./fusion0\n"), program.substr(0, 100));
+  expect(program.starts_with("// g++ -std=c++20 -O2 fusion0.cpp -o fusion0 -lfulgurite && ./fusion0\n"),
+         program.substr(0, 100));
   expect(has(program, examine::kernel_source(f, "fusion0")), "the kernel is not in it");
-  expect(has(program, R"({.name = "t_0", .shape = {4, 6}, .strides = {1, 4}, .dtype = Dtype::f32, .moved_since = 96},)"), program.substr(program.find("int main")));
-  expect(has(program, "const examine::Kernel fusion(kernel::fusion0, layout);") && has(program, "fusion.run(all.first(2), all.subspan(2));"));
-  expect(has(program, R"({.name = "t2", .shape = {4, 6}, .strides = {6, 1}, .dtype = Dtype::f32, .is_made = true, .moved_since = 96})"), program);
+  expect(
+      has(program, R"({.name = "t_0", .shape = {4, 6}, .strides = {1, 4}, .dtype = Dtype::f32, .moved_since = 96},)"),
+      program.substr(program.find("int main")));
+  expect(has(program, "const examine::Kernel fusion(kernel::fusion0, layout);") &&
+         has(program, "fusion.run(all.first(2), all.subspan(2));"));
+  expect(
+      has(program,
+          R"({.name = "t2", .shape = {4, 6}, .strides = {6, 1}, .dtype = Dtype::f32, .is_made = true, .moved_since = 96})"),
+      program);
   expect(has(program, "Tensor reference(Tensor t_0, Tensor t_1)"));
 }
 
@@ -47,7 +54,9 @@ TEST("a repro of lines compiles them, of the forward or the backward, and of a t
   const auto f = jit([](Tensor x, Tensor w) { return sum(tanh(matmul(x, w))); }, {.executors = {"eager"}});
   f(randn({4, 3}).t().contiguous().requires_grad_(), randn({4, 2})).backward();
   const std::string forward = examine::repro(f, 0, 2);
-  expect(has(forward, "lines [0, 2) of augmented_forward_fn") && has(forward, "jit(reference, {.executors = {\"eager\"}})"), forward);
+  expect(has(forward, "lines [0, 2) of augmented_forward_fn") &&
+             has(forward, "jit(reference, {.executors = {\"eager\"}})"),
+         forward);
   const int lines = static_cast<int>(last_backward_traces(f).back().bound_symbols.size());
   expect(has(examine::repro(f, 0, lines, examine::Stage::backward), "of backward_fn"));
   const Trace t = trace(chain, randn({2, 2}), randn({2, 2}));
@@ -55,7 +64,11 @@ TEST("a repro of lines compiles them, of the forward or the backward, and of a t
   expect(has(program, "{.name = \"t0\", .shape = {2, 2}, .strides = {1, 2}, .dtype = Dtype::f32}"), program);
   expect(has(program, "make_tensors(described, 9)"), program);
   expect_error([&] { examine::repro(t, 1, 1); }, "repro: lines [1, 1) of computation give nothing that is used later");
-  expect_error([&] { examine::repro(t, 1, 3, {}, {{"t_5", {1}}}); }, "repro: lines [1, 3) of computation have no input t_5");
+  expect_error(
+      [&] {
+        examine::repro(t, 1, 3, {}, {{"t_5", {1}}});
+      },
+      "repro: lines [1, 3) of computation have no input t_5");
 }
 
 TEST("a repro of what is written over its inputs says so, and what lines moved since each was touched") {
@@ -68,12 +81,14 @@ TEST("a repro of what is written over its inputs says so, and what lines moved s
       {.executors = {"eager", "fuser"}});
   f(randn({8, 8}), randn({8, 8}));
   const std::string name = examine::fusion_names(f).at(0), program = examine::repro(f, name);
-  expect(has(program, ".is_made = true, .moved_since = ") && has(program, ".shares_with = \"t_0\", .is_made = true"), program);
+  expect(has(program, ".is_made = true, .moved_since = ") && has(program, ".shares_with = \"t_0\", .is_made = true"),
+         program);
 }
 
 TEST("a repro's lines are counted as last_traces shows them, with what callbacks said among them") {
   const auto f = jit([](Tensor x) { return exp(tanh(sin(x))); }, {.executors = {"eager"}});
-  const auto reported = examine::with_callbacks(f, {.before = [](const BoundSymbol&, const std::vector<Tensor>&) { return std::string("here"); }});
+  const auto reported = examine::with_callbacks(
+      f, {.before = [](const BoundSymbol&, const std::vector<Tensor>&) { return std::string("here"); }});
   reported(randn({4}));
   const Trace shown = last_traces(reported).back();
   int line = 0;
@@ -101,6 +116,7 @@ TEST("compare gives a program's exit status") {
 TEST("a product's kernels are not run without the tiles that they were written for") {
   struct AnyLaunch {};
   void (*const kernel)(const AnyLaunch&, long, long) = [](const AnyLaunch&, long, long) {};
-  expect_error([&] { examine::Product(kernel, kernel, {}); },
-               "Product: the layout's tiles must be those that the kernels were written for; a program that `fulgurite repro` writes has them");
+  expect_error(
+      [&] { examine::Product(kernel, kernel, {}); },
+      "Product: the layout's tiles must be those that the kernels were written for; a program that `fulgurite repro` writes has them");
 }

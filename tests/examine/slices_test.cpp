@@ -60,13 +60,15 @@ TEST("run_slice runs lines on any executors, and on what they were claimed by") 
 }
 
 TEST("run_slice says what it takes") {
-  expect_error([] { examine::run_slice(recorded(), 0, 1, {}); }, "run_slice: lines [0, 1) of computation take 2 tensors (t_0, t_1), got 0");
-  expect_error([] { examine::run_slice(recorded(), 1, 2, {randn({2})}); }, "run_slice: t0 is cpu f32[3, 5], got cpu f32[2]");
+  expect_error([] { examine::run_slice(recorded(), 0, 1, {}); },
+               "run_slice: lines [0, 1) of computation take 2 tensors (t_0, t_1), got 0");
+  expect_error([] { examine::run_slice(recorded(), 1, 2, {randn({2})}); },
+               "run_slice: t0 is cpu f32[3, 5], got cpu f32[2]");
 }
 
 TEST("make_inputs lays tensors out as it is told, and draws nothing") {
-  const Trace t = trace([](Tensor x, Tensor index, Tensor mask) { return where(mask, x, x * 2.0) + index; }, randn({3, 4}), randint(0, 2, {3, 4}),
-                        ones({3, 4}) > 0.0);
+  const Trace t = trace([](Tensor x, Tensor index, Tensor mask) { return where(mask, x, x * 2.0) + index; },
+                        randn({3, 4}), randint(0, 2, {3, 4}), ones({3, 4}) > 0.0);
   manual_seed(1);
   const float before = rand({1}).item<float>();
   manual_seed(1);
@@ -80,7 +82,11 @@ TEST("make_inputs lays tensors out as it is told, and draws nothing") {
   expect_same(examine::make_inputs(t)[0], examine::make_inputs(t)[0]);
   expect(examine::make_inputs(t, {}, 1)[0].to_vector<float>() != examine::make_inputs(t, {}, 2)[0].to_vector<float>());
   expect_error([&] { examine::make_inputs(t, {{"t_9", {1}}}); }, "make_inputs: computation has no input t_9");
-  expect_error([&] { examine::make_inputs(t, {{"t_0", {1}}}); }, "make_inputs: t_0 has 2 dimensions, and 1 strides are given");
+  expect_error(
+      [&] {
+        examine::make_inputs(t, {{"t_0", {1}}});
+      },
+      "make_inputs: t_0 has 2 dimensions, and 1 strides are given");
 }
 
 TEST("any piece of a training step gives alone what the whole run had there") {
@@ -97,7 +103,8 @@ TEST("any piece of a training step gives alone what the whole run had there") {
     size_t next = 0;
     for (const Value& input : input_values(whole))
       if (input.is_tensor()) {
-        if (const auto saved = in_forward.find(input.tensor().name); saved != in_forward.end()) inputs[next] = saved->second;
+        if (const auto saved = in_forward.find(input.tensor().name); saved != in_forward.end())
+          inputs[next] = saved->second;
         ++next;
       }
     const std::map<std::string, Tensor> values = examine::run_lines(whole, inputs);
@@ -118,8 +125,10 @@ TEST("any piece of a training step gives alone what the whole run had there") {
       const BoundSymbol& result = slice_.bound_symbols.read().back();
       for (size_t k = 0; k < as_claimed.size(); ++k) {
         const Tensor& wanted = values.at(result.args.read()[k].tensor().name);
-        expect_near(as_claimed[k].contiguous().to(Dtype::f64).to_vector<double>(), wanted.contiguous().to(Dtype::f64).to_vector<double>(), 0);
-        expect_near(on_eager[k].contiguous().to(Dtype::f64).to_vector<double>(), wanted.contiguous().to(Dtype::f64).to_vector<double>(), 1e-3);
+        expect_near(as_claimed[k].contiguous().to(Dtype::f64).to_vector<double>(),
+                    wanted.contiguous().to(Dtype::f64).to_vector<double>(), 0);
+        expect_near(on_eager[k].contiguous().to(Dtype::f64).to_vector<double>(),
+                    wanted.contiguous().to(Dtype::f64).to_vector<double>(), 1e-3);
       }
     }
   }

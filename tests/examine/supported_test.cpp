@@ -20,7 +20,8 @@ std::string text_of(const examine::Supported& supported) {
 }  // namespace
 
 TEST("supported lists operators with who runs them") {
-  const auto found = examine::supported([](Tensor x, Tensor w) { return sum(nn::gelu(matmul(x, w)).t() + 1.0); }, randn({4, 8}), randn({8, 2}));
+  const auto found = examine::supported([](Tensor x, Tensor w) { return sum(nn::gelu(matmul(x, w)).t() + 1.0); },
+                                        randn({4, 8}), randn({8, 2}));
   expect(found.all() && found.problems.empty());
   expect_text(text_of(found), R"(
 5 operators in 5 calls
@@ -54,7 +55,8 @@ TEST("everything that is not supported is listed at once, with lines and the nea
   expect_equal(what.size(), 5);
   expect_equal(what[0], std::string("there is no operator 'torch.tanhh'"));
   expect_equal(instead[0].substr(0, 10), std::string("torch.tanh"));
-  expect(found.problems[1].kind == Kind::refused && what[1].starts_with("matmul(cpu f32[4, 8], cpu f32[4, 8]): "), what[1]);
+  expect(found.problems[1].kind == Kind::refused && what[1].starts_with("matmul(cpu f32[4, 8], cpu f32[4, 8]): "),
+         what[1]);
   expect(found.problems[2].kind == Kind::graph_break);
   expect(found.problems[3].kind == Kind::graph_break);
   expect_equal(what[3], std::string("item() of a tensor"));

@@ -54,7 +54,8 @@ struct PairKernels {
   AttentionKernel forward, backward;
 
   /// The unit is emulated where there is none.
-  std::vector<Tensor> run(const Symbol& symbol, const std::vector<Argument>& arguments, std::span<const Tensor> like) const {
+  std::vector<Tensor> run(const Symbol& symbol, const std::vector<Argument>& arguments,
+                          std::span<const Tensor> like) const {
     const EmulatedAmx unit;
     std::vector<Tensor> results;
     for (const Tensor& t : like) results.push_back((zeros(t.shape()) - 9.0).to(t.dtype()));
@@ -65,7 +66,8 @@ struct PairKernels {
 /// Those that support these operands, even if the CPU lacks them: none without AVX2.
 std::vector<PairKernels> pair_kernels([[maybe_unused]] const Operands& o) {
 #if defined(FULGURITE_PAIR_ATTENTION)
-  const bool are_bf16_dot = o.query.dtype() == Dtype::bf16 && o.query.shape()[2].hint() >= 16 && o.key.shape()[2].hint() >= 16;
+  const bool are_bf16_dot =
+      o.query.dtype() == Dtype::bf16 && o.query.shape()[2].hint() >= 16 && o.key.shape()[2].hint() >= 16;
   if (are_bf16_dot && __builtin_cpu_supports("avx2"))
     return {{kernels_emulated_pairs::attention_kernel, kernels_emulated_pairs::attention_backward_kernel},
             {kernels_emulated_unit::attention_kernel, kernels_emulated_unit::attention_backward_kernel}};
@@ -74,12 +76,14 @@ std::vector<PairKernels> pair_kernels([[maybe_unused]] const Operands& o) {
 }
 
 /// A symbol's kernel agrees with the decomposition in f64, and so do those of pairs.
-void check(const Operands& o, const Symbol& symbol, const std::vector<Argument>& arguments, double tolerance, SourceLocation at) {
+void check(const Operands& o, const Symbol& symbol, const std::vector<Argument>& arguments, double tolerance,
+           SourceLocation at) {
   expect_as_decomposed(symbol, arguments, tolerance, at);
   for (const PairKernels& kernels : pair_kernels(o)) {
     const KernelAndDecomposition both = run_both(symbol, arguments);
     const std::vector<Tensor> results = kernels.run(symbol, arguments, both.kernel);
-    for (size_t i = 0; i < results.size(); ++i) expect_near(elements(results[i]), elements(both.decomposition[i]), tolerance, at);
+    for (size_t i = 0; i < results.size(); ++i)
+      expect_near(elements(results[i]), elements(both.decomposition[i]), tolerance, at);
   }
 }
 
@@ -89,7 +93,8 @@ void check(const Operands& o, const Tensor& mask, bool is_causal, Float scale = 
   const double tolerance = tolerance_of(o.query.dtype()) * 4;
   check(o, prims_scaled_dot_product_attention_symbol, {o.query, o.key, o.value, mask, is_causal, scale}, tolerance, at);
   const Tensor sums = logsumexp_of(o, mask, is_causal, scale);
-  check(o, prims_scaled_dot_product_attention_backward_symbol, {o.grad, o.query, o.key, o.value, sums, mask, is_causal, scale}, tolerance * 4, at);
+  check(o, prims_scaled_dot_product_attention_backward_symbol,
+        {o.grad, o.query, o.key, o.value, sums, mask, is_causal, scale}, tolerance * 4, at);
 }
 
 }  // namespace
@@ -179,8 +184,9 @@ TEST("what is not a number spreads to the rows that see it") {
     const std::vector<double> values = elements(sums);
     for (int64_t i = 0; i < 40; ++i) expect_equal(std::isnan(values[i]), i >= 20);
     for (const PairKernels& kernels : pair_kernels(o)) {
-      const std::vector<Tensor> results = kernels.run(prims_scaled_dot_product_attention_symbol, {o.query, key, o.value, Tensor(), true, Float(0.3)},
-                                                      std::vector{out, sums});
+      const std::vector<Tensor> results =
+          kernels.run(prims_scaled_dot_product_attention_symbol, {o.query, key, o.value, Tensor(), true, Float(0.3)},
+                      std::vector{out, sums});
       for (int64_t i = 0; i < 40; ++i) expect_equal(std::isnan(elements(results[1])[static_cast<size_t>(i)]), i >= 20);
     }
   }
@@ -204,8 +210,8 @@ TEST("where one key has all the weight the scores get no cotangent, not even a r
       for (const double slope : elements(first)) expect_equal(slope, 0.0);
       for (const PairKernels& kernels : pair_kernels(o)) {
         const std::vector<Tensor> results =
-            kernels.run(prims_scaled_dot_product_attention_backward_symbol, {o.grad, o.query, o.key, o.value, sums, Tensor(), true, Float(1.0)},
-                        std::vector{dq, dk, dv});
+            kernels.run(prims_scaled_dot_product_attention_backward_symbol,
+                        {o.grad, o.query, o.key, o.value, sums, Tensor(), true, Float(1.0)}, std::vector{dq, dk, dv});
         for (const double slope : elements(narrow(results[0], 1, 0, 1))) expect_equal(slope, 0.0);
       }
     }
@@ -252,11 +258,13 @@ TEST("attention does not depend on the number of threads") {
     const auto [out, sums] = prims::scaled_dot_product_attention(o.query, o.key, o.value, {}, true, 0.2);
     for (const PairKernels& kernels : pair_kernels(o))
       expect_same_bits([&, like = std::vector{out, sums}, given = sums] {
-        std::vector<Tensor> all =
-            kernels.run(prims_scaled_dot_product_attention_symbol, {o.query, o.key, o.value, Tensor(), true, Float(0.2)}, like);
-        const auto [dq, dk, dv] = prims::scaled_dot_product_attention_backward(o.grad, o.query, o.key, o.value, given, {}, true, 0.2);
-        for (const Tensor& t : kernels.run(prims_scaled_dot_product_attention_backward_symbol,
-                                           {o.grad, o.query, o.key, o.value, given, Tensor(), true, Float(0.2)}, std::vector{dq, dk, dv}))
+        std::vector<Tensor> all = kernels.run(prims_scaled_dot_product_attention_symbol,
+                                              {o.query, o.key, o.value, Tensor(), true, Float(0.2)}, like);
+        const auto [dq, dk, dv] =
+            prims::scaled_dot_product_attention_backward(o.grad, o.query, o.key, o.value, given, {}, true, 0.2);
+        for (const Tensor& t :
+             kernels.run(prims_scaled_dot_product_attention_backward_symbol,
+                         {o.grad, o.query, o.key, o.value, given, Tensor(), true, Float(0.2)}, std::vector{dq, dk, dv}))
           all.push_back(t);
         return all;
       });

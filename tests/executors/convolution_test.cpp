@@ -171,11 +171,12 @@ std::vector<Tensor> results_and_gradients(const CutCase& c, Dtype dtype) {
   const Tensor y = convolve(x, w, {}, c.numbers, false);
   const Tensor g = make(y.shape().to_vector(), dtype, -1, 1, 3);
   const Dims kernel{c.weight[2], c.weight[3]}, stride = pair_of(c.numbers.stride), padding = pair_of(c.numbers.padding),
-             dilation = pair_of(c.numbers.dilation);
+                                               dilation = pair_of(c.numbers.dilation);
   Dims rest;
   for (int d = 0; d < 2; ++d) {
     const int64_t covered = (static_cast<int64_t>(y.size(d + 2)) - 1) * c.numbers.stride[d] - 2 * c.numbers.padding[d] +
-                            c.numbers.dilation[d] * (static_cast<int64_t>(c.weight[static_cast<size_t>(d) + 2]) - 1) + 1;
+                            c.numbers.dilation[d] * (static_cast<int64_t>(c.weight[static_cast<size_t>(d) + 2]) - 1) +
+                            1;
     rest.push_back(static_cast<int64_t>(x.size(d + 2)) - covered);
   }
   return {y, prims::convolution(g, w, {}, stride, padding, dilation, true, rest, c.numbers.groups),
@@ -209,14 +210,17 @@ TEST("convolutions and their gradients are those of f64, however they are cut") 
 
 TEST("convolutions and their gradients have the same bits on any number of threads, however they are cut") {
   for (const CutCase& c : cut_cases())
-    for (const Dtype dtype : {Dtype::f32, Dtype::bf16}) expect_same_bits([&] { return results_and_gradients(c, dtype); });
+    for (const Dtype dtype : {Dtype::f32, Dtype::bf16})
+      expect_same_bits([&] { return results_and_gradients(c, dtype); });
 }
 
 TEST("compiled convolutions and their gradients have the bits of eager ones") {
   for (const CutCase& c : cut_cases())
     for (const Dtype dtype : {Dtype::f32, Dtype::bf16}) {
       const Tensor x = make(c.input.to_vector(), dtype, -1, 1, 1), w = make(c.weight.to_vector(), dtype, -1, 1, 2);
-      const auto compute = [&c](const Tensor& input, const Tensor& weight) { return convolve(input, weight, {}, c.numbers, false); };
+      const auto compute = [&c](const Tensor& input, const Tensor& weight) {
+        return convolve(input, weight, {}, c.numbers, false);
+      };
       const auto gradients = [&](auto&& f) {
         const Tensor input = x.detach().requires_grad_(), weight = w.detach().requires_grad_();
         const Tensor y = f(input, weight);
@@ -233,8 +237,9 @@ TEST("compiled convolutions and their gradients have the bits of eager ones") {
 TEST("convolutions of strided and expanded tensors") {
   const Tensor w = make({8, 4, 3, 3}, Dtype::f32, -1, 1, 2);
   const Tensor whole = make({6, 8, 10, 9}, Dtype::f32, -1, 1, 1);
-  for (const Tensor& x : {prims::slice(whole, 1, 1, 8, 2), narrow(whole, 1, 2, 4), transpose(narrow(whole, 1, 2, 4), 2, 3),
-                          expand(make({1, 4, 1, 9}, Dtype::f32, -1, 1, 3), {6, 4, 10, 9}), flip(narrow(whole, 1, 4, 4), {3})}) {
+  for (const Tensor& x :
+       {prims::slice(whole, 1, 1, 8, 2), narrow(whole, 1, 2, 4), transpose(narrow(whole, 1, 2, 4), 2, 3),
+        expand(make({1, 4, 1, 9}, Dtype::f32, -1, 1, 3), {6, 4, 10, 9}), flip(narrow(whole, 1, 4, 4), {3})}) {
     const Tensor copy = x.clone(), y = convolve(copy, w, {}, {}, false), ones = expand(full({1}, 1.0), y.shape());
     expect(elements(convolve(x, w, {}, {}, false)) == elements(y));
     const Tensor of_view = prims::convolution_weight(ones, x, {3, 3}, {1, 1}, {0, 0}, {1, 1}, 1);

@@ -45,9 +45,8 @@ const std::vector<Case>& composites() {
       {"fmax", [](const Tensor& x, const Tensor& y) { return fmax(x, y); }},
       {"heaviside", [](const Tensor& x, const Tensor& y) { return heaviside(x, y); }},
       {"signbit", [](const Tensor& x, const Tensor&) { return signbit(x); }},
-      {"smooth_l1_loss", [](const Tensor& x, const Tensor& y) {
-         return nn::smooth_l1_loss(x, expand(y, x.shape()), {}, {}, "none");
-       }},
+      {"smooth_l1_loss",
+       [](const Tensor& x, const Tensor& y) { return nn::smooth_l1_loss(x, expand(y, x.shape()), {}, {}, "none"); }},
       {"kl_div", [](const Tensor& x, const Tensor& y) { return nn::kl_div(x, expand(y, x.shape()), {}, {}, "none"); }},
   };
   return cases;
@@ -58,9 +57,11 @@ const std::vector<Case>& composites() {
 TEST("gathered pointwise calls have the bits of single ones, in every layout") {
   for (const Dtype dtype : {Dtype::f64, Dtype::f32, Dtype::bf16, Dtype::f16}) {
     const Tensor x = make({90, 110}, dtype, -3, 3, 1), y = make({90, 110}, dtype, -3, 3, 2);
-    const Tensor turned_x = transpose(make({110, 90}, dtype, -3, 3, 3), 0, 1), turned_y = transpose(make({110, 90}, dtype, -3, 3, 4), 0, 1);
+    const Tensor turned_x = transpose(make({110, 90}, dtype, -3, 3, 3), 0, 1),
+                 turned_y = transpose(make({110, 90}, dtype, -3, 3, 4), 0, 1);
     const Tensor stepped = narrow(make({90, 250}, dtype, -3, 3, 5), 1, 7, 110), row = make({110}, dtype, -3, 3, 6);
-    const std::pair<Tensor, Tensor> layouts[] = {{x, y}, {turned_x, turned_y}, {x, turned_y}, {turned_x, y}, {stepped, x}, {x, row}, {turned_x, row}};
+    const std::pair<Tensor, Tensor> layouts[] = {
+        {x, y}, {turned_x, turned_y}, {x, turned_y}, {turned_x, y}, {stepped, x}, {x, row}, {turned_x, row}};
     for (const Case& c : composites())
       for (size_t i = 0; i < std::size(layouts); ++i) {
         const auto& [a, b] = layouts[i];
@@ -71,7 +72,8 @@ TEST("gathered pointwise calls have the bits of single ones, in every layout") {
 }
 
 TEST("gathered calls do not depend on the number of threads") {
-  const Tensor x = make({300, 1000}, Dtype::bf16, -3, 3, 1), y = transpose(make({1000, 300}, Dtype::bf16, -3, 3, 2), 0, 1);
+  const Tensor x = make({300, 1000}, Dtype::bf16, -3, 3, 1),
+               y = transpose(make({1000, 300}, Dtype::bf16, -3, 3, 2), 0, 1);
   const int before = num_threads();
   for (const Case& c : composites()) {
     set_num_threads(1);
@@ -83,7 +85,8 @@ TEST("gathered calls do not depend on the number of threads") {
 }
 
 TEST("views of gathered results have their elements") {
-  const Tensor x = make({24, 8, 5, 7}, Dtype::f32, -3, 3), weight = make({8}, Dtype::f32, -1, 1, 2), bias = make({8}, Dtype::f32, -1, 1, 3);
+  const Tensor x = make({24, 8, 5, 7}, Dtype::f32, -3, 3), weight = make({8}, Dtype::f32, -1, 1, 2),
+               bias = make({8}, Dtype::f32, -1, 1, 3);
   std::vector<Tensor> samples;
   for (int64_t i = 0; i < 24; ++i) samples.push_back(nn::group_norm(narrow(x, 0, i, 1).contiguous(), 4, weight, bias));
   expect(same_bits(nn::group_norm(x, 4, weight, bias), cat(samples, 0)));
@@ -95,20 +98,24 @@ TEST("a division by zero among gathered calls names the user's call") {
     floor_divide(x, zero);
     fail("nothing was thrown");
   } catch (const UserError& error) {
-    expect(std::string(error.what()).find("floor_divide(cpu i64[5000], cpu i64[5000])") != std::string::npos, error.what());
+    expect(std::string(error.what()).find("floor_divide(cpu i64[5000], cpu i64[5000])") != std::string::npos,
+           error.what());
   }
 }
 
 TEST("tiles of every dtype, any two of the dimensions, against any other layout") {
   for (const Dtype dtype : {Dtype::f64, Dtype::f32, Dtype::bf16, Dtype::i64, Dtype::i32, Dtype::i8, Dtype::u8}) {
-    const Tensor x = permute(make({70, 3, 90}, dtype, 0, 50, 1), {1, 2, 0});  // [3, 90, 70], its second dimension innermost
+    const Tensor x =
+        permute(make({70, 3, 90}, dtype, 0, 50, 1), {1, 2, 0});  // [3, 90, 70], its second dimension innermost
     const Tensor same = permute(make({70, 3, 90}, dtype, 0, 50, 2), {1, 2, 0});
-    const Tensor straight = make({3, 90, 70}, dtype, 0, 50, 3), row = make({70}, dtype, 0, 50, 4), column = make({90, 1}, dtype, 0, 50, 5);
+    const Tensor straight = make({3, 90, 70}, dtype, 0, 50, 3), row = make({70}, dtype, 0, 50, 4),
+                 column = make({90, 1}, dtype, 0, 50, 5);
     const Tensor outermost = permute(make({70, 90, 3}, dtype, 0, 50, 6), {2, 1, 0});
     for (const Tensor& y : {same, straight, row, column, outermost}) {
       expect(same_bits(add(x, y), add(x.contiguous(), expand(y, x.shape()).contiguous())), std::string(name(dtype)));
       expect(same_bits(lt(x, y), lt(x.contiguous(), expand(y, x.shape()).contiguous())), std::string(name(dtype)));
-      expect(same_bits(where(lt(x, 20), x, y), where(lt(x.contiguous(), 20), x.contiguous(), expand(y, x.shape()).contiguous())),
+      expect(same_bits(where(lt(x, 20), x, y),
+                       where(lt(x.contiguous(), 20), x.contiguous(), expand(y, x.shape()).contiguous())),
              std::string(name(dtype)));
     }
     expect(same_bits(mul(x, 3), mul(x.contiguous(), 3)), std::string(name(dtype)));

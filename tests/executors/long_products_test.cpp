@@ -22,7 +22,8 @@ double error_of(const Tensor& result) {
 TEST("inner products of long vectors are as accurate as sums") {
   const Tensor x = full({count}, 0.1), row = x.reshape({1, -1}), column = x.reshape({-1, 1});
   const double sum_error = error_of(sum(x * x));
-  for (const Tensor& result : {dot(x, x), matmul(row, column), matmul(row, x), mv(row, x), nn::linear(x, x), inner(x, x)})
+  for (const Tensor& result :
+       {dot(x, x), matmul(row, column), matmul(row, x), mv(row, x), nn::linear(x, x), inner(x, x)})
     expect(error_of(result) <= sum_error + 1e-6, "the error is " + std::to_string(error_of(result)));
   const Tensor every_second = full({2 * count}, 0.1)(Slice({}, {}, 2));
   expect(error_of(dot(every_second, every_second)) < 2e-6);
@@ -40,6 +41,7 @@ TEST("long products have their factors and what is added once") {
   const Tensor rows = ones({2, 100000}, {.dtype = Dtype::f64}), columns = ones({100000, 3}, {.dtype = Dtype::f64});
   const Tensor added = full({2, 3}, 5.0, {.dtype = Dtype::f64});
   expect_equal(addmm(added, rows, columns, 2, 0.5).to_vector<double>(), std::vector<double>(6, 50010));
-  expect_equal(addmm(full({3}, 7.0, {.dtype = Dtype::f64}), rows, columns).to_vector<double>(), std::vector<double>(6, 100007));
+  expect_equal(addmm(full({3}, 7.0, {.dtype = Dtype::f64}), rows, columns).to_vector<double>(),
+               std::vector<double>(6, 100007));
   expect_equal(matmul(ones({100000}), ones({100000, 1500}))(1400).item<float>(), 100000.0f);
 }

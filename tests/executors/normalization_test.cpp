@@ -85,9 +85,13 @@ TEST("a row of one number has no gradient, not even a rounded one") {
 
 TEST("statistics that do not fit the input are refused") {
   const Tensor x = make({4, 3}, Dtype::f32, -1, 1, 1), row = make({4, 1}, Dtype::f32, 1, 2, 2);
-  expect_error([&] { prims::layer_norm_backward(x, x, make({3, 1}, Dtype::f32, 0, 1, 3), row, {}, {3}); },
-               "mean and rstd have shapes [3, 1] and [4, 1], expected [4, 1]");
-  expect_error([&] { prims::layer_norm_backward(row, x, row, row, {}, {3}); }, "grad has shape [4, 1], the input [4, 3]");
+  expect_error(
+      [&] {
+        prims::layer_norm_backward(x, x, make({3, 1}, Dtype::f32, 0, 1, 3), row, {}, {3});
+      },
+      "mean and rstd have shapes [3, 1] and [4, 1], expected [4, 1]");
+  expect_error([&] { prims::layer_norm_backward(row, x, row, row, {}, {3}); },
+               "grad has shape [4, 1], the input [4, 3]");
 }
 
 TEST("normalizations do not depend on the number of threads") {
@@ -104,7 +108,8 @@ TEST("normalizations do not depend on the number of threads") {
 TEST("large results, which are stored past the caches, are those of their parts") {
   const auto bits_of_part = [](const Tensor& whole, const Tensor& part) {
     const Tensor given = narrow(whole, 0, 4000, 100).contiguous(), wanted = part.contiguous();
-    return std::memcmp(given.data_pointer(), wanted.data_pointer(), static_cast<size_t>(given.numel().hint() * size_of(given.dtype()))) == 0;
+    return std::memcmp(given.data_pointer(), wanted.data_pointer(),
+                       static_cast<size_t>(given.numel().hint() * size_of(given.dtype()))) == 0;
   };
   manual_seed(1);
   for (const Dtype dtype : {Dtype::f32, Dtype::f64, Dtype::bf16})
@@ -112,17 +117,22 @@ TEST("large results, which are stored past the caches, are those of their parts"
       const int64_t rows = dtype == Dtype::bf16 ? 8400 : 4200;
       const Tensor x = randn({rows, columns}, {.dtype = dtype}), g = randn({rows, columns}, {.dtype = dtype});
       const Tensor w = randn({columns}, {.dtype = dtype}), b = randn({columns}, {.dtype = dtype});
-      const Tensor part = narrow(x, 0, 4000, 100), part_of_g = narrow(g, 0, 4000, 100), y = softmax(x, -1), log_y = log_softmax(x, -1);
+      const Tensor part = narrow(x, 0, 4000, 100), part_of_g = narrow(g, 0, 4000, 100), y = softmax(x, -1),
+                   log_y = log_softmax(x, -1);
       expect(bits_of_part(y, softmax(part, -1)), "softmax");
       expect(bits_of_part(log_y, log_softmax(part, -1)), "log_softmax");
-      expect(bits_of_part(prims::softmax_backward(g, y, -1), prims::softmax_backward(part_of_g, narrow(y, 0, 4000, 100), -1)), "softmax_backward");
-      expect(bits_of_part(prims::log_softmax_backward(g, log_y, -1), prims::log_softmax_backward(part_of_g, narrow(log_y, 0, 4000, 100), -1)),
+      expect(bits_of_part(prims::softmax_backward(g, y, -1),
+                          prims::softmax_backward(part_of_g, narrow(y, 0, 4000, 100), -1)),
+             "softmax_backward");
+      expect(bits_of_part(prims::log_softmax_backward(g, log_y, -1),
+                          prims::log_softmax_backward(part_of_g, narrow(log_y, 0, 4000, 100), -1)),
              "log_softmax_backward");
       const auto [normal, mean, rstd] = prims::layer_norm(x, {columns}, w, b, 1e-5);
       const auto [normal_of_part, mean_of_part, rstd_of_part] = prims::layer_norm(part, {columns}, w, b, 1e-5);
       expect(bits_of_part(normal, normal_of_part), "layer_norm");
       const auto [dx, dw, db] = prims::layer_norm_backward(g, x, mean, rstd, w, {columns});
-      const auto [dx_of_part, dw_of_part, db_of_part] = prims::layer_norm_backward(part_of_g, part, mean_of_part, rstd_of_part, w, {columns});
+      const auto [dx_of_part, dw_of_part, db_of_part] =
+          prims::layer_norm_backward(part_of_g, part, mean_of_part, rstd_of_part, w, {columns});
       expect(bits_of_part(dx, dx_of_part), "layer_norm_backward");
     }
 }

@@ -47,7 +47,8 @@ TEST("the numbers of one seed are those of f64, rounded down to the dtype's bits
 
 TEST("uniform numbers of any interval stay in it") {
   manual_seed(4);
-  const std::pair<double, double> intervals[] = {{0, 4}, {1, 2}, {-1, 1}, {100, 101}, {0.3, 0.7}, {-0.7, -0.3}, {1000, 1001}, {0, 1e-3}};
+  const std::pair<double, double> intervals[] = {{0, 4},     {1, 2},       {-1, 1},      {100, 101},
+                                                 {0.3, 0.7}, {-0.7, -0.3}, {1000, 1001}, {0, 1e-3}};
   for (const Dtype dtype : floating)
     for (const auto& [low, high] : intervals) {
       const Tensor drawn = empty({1 << 18}, {.dtype = dtype});
@@ -65,16 +66,19 @@ TEST("random integers stay in their interval where the dtype rounds them") {
   const std::pair<int64_t, int64_t> intervals[] = {{0, 300}, {257, 300}, {-300, -256}, {0, 2050}, {2049, 4100}};
   for (const Dtype dtype : {Dtype::bf16, Dtype::f16, Dtype::f32, Dtype::i16})
     for (const auto& [low, high] : intervals)
-      expect(all_within(randint(low, high, {1 << 16}, {.dtype = dtype}), static_cast<double>(low), static_cast<double>(high)),
+      expect(all_within(randint(low, high, {1 << 16}, {.dtype = dtype}), static_cast<double>(low),
+                        static_cast<double>(high)),
              std::string(name(dtype)) + " from " + std::to_string(low));
   expect_equal(largest(randint(0, 256, {1 << 14}, {.dtype = Dtype::u8})), 255.0);
   expect_equal(smallest(randint(-128, 128, {1 << 14}, {.dtype = Dtype::i8})), -128.0);
 }
 
 TEST("intervals that a dtype does not hold are refused") {
-  expect_error([] { randint(0, 300, {2}, {.dtype = Dtype::u8}); }, "the range from 0 to below 300 does not fit into u8");
+  expect_error([] { randint(0, 300, {2}, {.dtype = Dtype::u8}); },
+               "the range from 0 to below 300 does not fit into u8");
   expect_error([] { randint(-1, 3, {2}, {.dtype = Dtype::u8}); }, "the range from -1 to below 3 does not fit into u8");
-  expect_error([] { randint(0, 100000, {2}, {.dtype = Dtype::f16}); }, "the range from 0 to below 100000 does not fit into f16");
+  expect_error([] { randint(0, 100000, {2}, {.dtype = Dtype::f16}); },
+               "the range from 0 to below 100000 does not fit into f16");
   const Tensor x = empty({2}, {.dtype = Dtype::f16});
   expect_error([&] { nn::uniform_(x, 0, 1e6); }, "the range from 0.0 to 1e+06 does not fit into f16");
   expect_error([&] { nn::uniform_(x, 1, 0); }, "low must not be above high: 1.0 and 0.0");

@@ -60,11 +60,13 @@ TEST("functions computed in double are right to the last bit of a float") {
 TEST("digamma and its derivative follow their recurrences and reflections") {
   for (const double x : {0.1, 0.7, 1.0, 3.5, 7.9, 12.0, -0.3, -2.5, -7.2}) {
     expect(std::fabs(k::digamma_for_float(x + 1) - k::digamma_for_float(x) - 1 / x) < 1e-12 * (1 + 1 / std::fabs(x)));
-    expect(std::fabs(k::trigamma_for_float(x + 1) - k::trigamma_for_float(x) + 1 / (x * x)) < 1e-11 * (1 + 1 / (x * x)));
+    expect(std::fabs(k::trigamma_for_float(x + 1) - k::trigamma_for_float(x) + 1 / (x * x)) <
+           1e-11 * (1 + 1 / (x * x)));
   }
   expect(std::fabs(k::digamma_for_float(1) + 0.57721566490153286) < 1e-13);
   expect(std::fabs(k::trigamma_for_float(1) - 1.6449340668482264) < 1e-13);
-  expect(std::isnan(k::digamma_for_float(-3)) && k::digamma_for_float(0.0) == -INFINITY && k::digamma_for_float(-0.0) == INFINITY);
+  expect(std::isnan(k::digamma_for_float(-3)) && k::digamma_for_float(0.0) == -INFINITY &&
+         k::digamma_for_float(-0.0) == INFINITY);
   expect(k::trigamma_for_float(-3) == INFINITY && k::trigamma_for_float(INFINITY) == 0);
 }
 
@@ -79,7 +81,8 @@ TEST("angles of points, in every quadrant and on the axes") {
     }
     k::store(out, k::atan2(k::load(y), k::load(x)));
     for (int lane = 0; lane < 16; ++lane)
-      worst = std::max(worst, error_in_ulps(out[lane], std::atan2(static_cast<double>(y[lane]), static_cast<double>(x[lane]))));
+      worst = std::max(
+          worst, error_in_ulps(out[lane], std::atan2(static_cast<double>(y[lane]), static_cast<double>(x[lane]))));
   }
   expect(worst <= 4, "off by " + std::to_string(worst) + " ulp");
   for (const float y : {0.f, -0.f, 1.f, -1.f, INFINITY, -INFINITY})
@@ -102,7 +105,8 @@ TEST("remainders are exact") {
     k::store(out, k::fmod(k::load(a), k::load(b)));
     for (int lane = 0; lane < 16; ++lane) {
       const float wanted = std::fmod(a[lane], b[lane]);
-      expect(out[lane] == wanted ? std::signbit(out[lane]) == std::signbit(wanted) : std::isnan(out[lane]) && std::isnan(wanted),
+      expect(out[lane] == wanted ? std::signbit(out[lane]) == std::signbit(wanted)
+                                 : std::isnan(out[lane]) && std::isnan(wanted),
              std::to_string(a[lane]) + " by " + std::to_string(b[lane]));
     }
   }

@@ -49,7 +49,8 @@ void check_floats(const char* name, Function function, Truth truth, double bound
   const float edges[16] = {0.f,  -0.f,    INFINITY, -INFINITY, NAN,  1e-45f, -1e-45f, 1.f,
                            -1.f, 3.4e38f, -3.4e38f, 1e-38f,    0.5f, 88.7f,  -87.4f,  3.14159274f};
   compare(edges);
-  expect(worst <= bound, std::string(name) + " is off by " + std::to_string(worst) + " ulp at " + std::to_string(worst_at));
+  expect(worst <= bound,
+         std::string(name) + " is off by " + std::to_string(worst) + " ulp at " + std::to_string(worst_at));
 }
 
 /// A function of lanes.

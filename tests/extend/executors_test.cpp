@@ -12,7 +12,6 @@ namespace {
 
 const Symbol& sine() { return *find_symbol("sin"); }
 
-
 template <class F>
 Tensor gradient_of(F&& f, const Tensor& x) {
   const Tensor leaf = x.clone().requires_grad_();
@@ -25,12 +24,13 @@ OperatorExecutor negative_sine(const std::string& name) {
   OperatorExecutor ex(name);
   ex.register_implementation(sine(), [](Tensor x) { return -sin(x); },
                              {.checker = [](Tensor x) { return x.ndim() == 1; },
-                              .grad_transform = [](Tensor x) {
-                                const Tensor y = sin(x);
-                                const Tensor g = get_grad(y);
-                                put_grad(x, g * 100);
-                                return y;
-                              }});
+                              .grad_transform =
+                                  [](Tensor x) {
+                                    const Tensor y = sin(x);
+                                    const Tensor g = get_grad(y);
+                                    put_grad(x, g * 100);
+                                    return y;
+                                  }});
   register_executor(ex);
   return ex;
 }
@@ -133,14 +133,16 @@ TEST("an execution transform records other operators in the symbol's place") {
   const auto fast = ex.register_operator("replaces::fast(Tensor x) -> Tensor", [](Tensor x) { return tanh(x); });
   ex.register_implementation(*find_symbol("tanh"), nullptr,
                              {.checker = [](Tensor x) { return x.ndim() == 1; },
-                              .execution_transform = [fast](Tensor x) {
-                                const Tensor half = x * 0.5;
-                                return fast(half * 2);
-                              }});
+                              .execution_transform =
+                                  [fast](Tensor x) {
+                                    const Tensor half = x * 0.5;
+                                    return fast(half * 2);
+                                  }});
   ex.register_implementation(sine(), nullptr, {.execution_transform = [](Tensor x) { return sin(x) * 2; }});
   register_executor(ex);
   const Tensor x = tensor({0.5, 1.0});
-  const auto f = jit([](Tensor t) { return tanh(t) + sin(t); }, {.executors = {"replaces"}, .debug = {.check_traces = true}});
+  const auto f =
+      jit([](Tensor t) { return tanh(t) + sin(t); }, {.executors = {"replaces"}, .debug = {.check_traces = true}});
   expect_near(f(x).to_vector<float>(), (tanh(x) + sin(x) * 2).to_vector<float>());
   expect_trace(last_traces(f).back(), R"(
 // Constructed by Delete Last Used
@@ -203,18 +205,21 @@ TEST("an executor implements a symbol once, and only what can be implemented") {
   const OperatorExecutor ex("once");
   const auto run = [](Tensor x) { return sin(x); };
   ex.register_implementation(sine(), run);
-  expect_error([&] { ex.register_implementation(sine(), run); }, "the executor \"once\" has an implementation of torch.sin already");
+  expect_error([&] { ex.register_implementation(sine(), run); },
+               "the executor \"once\" has an implementation of torch.sin already");
   expect_error([&] { ex.register_implementation(*find_symbol("cos"), nullptr); },
                "an implementation of torch.cos needs a run, an execution_transform or a grad_transform");
   expect_error([&] { ex.register_implementation(*find_symbol("prims.return"), run); }, "no executor implements it");
   const OperatorExecutor half("half_of_a_pair");
   half.register_augmented_forward(sine(), [](Tensor x) { return std::pair(sin(x), std::tuple(x)); });
   register_executor(half);
-  expect_error([] { jit([](Tensor x) { return sin(x); }, {.executors = {"half_of_a_pair"}})(ones({2}).requires_grad_()); },
-               "the executor \"half_of_a_pair\" has an augmented forward of torch.sin and no backward for it");
+  expect_error(
+      [] { jit([](Tensor x) { return sin(x); }, {.executors = {"half_of_a_pair"}})(ones({2}).requires_grad_()); },
+      "the executor \"half_of_a_pair\" has an augmented forward of torch.sin and no backward for it");
   half.register_backward(sine(), [](Tensor x) { return x; });
-  expect_error([] { jit([](Tensor x) { return sin(x); }, {.executors = {"half_of_a_pair"}})(ones({2}).requires_grad_()); },
-               "the backward of torch.sin takes 1 value(s), but its forward saved 1 and there are 1 cotangent(s)");
+  expect_error(
+      [] { jit([](Tensor x) { return sin(x); }, {.executors = {"half_of_a_pair"}})(ones({2}).requires_grad_()); },
+      "the backward of torch.sin takes 1 value(s), but its forward saved 1 and there are 1 cotangent(s)");
 }
 
 TEST("registration while other threads call") {

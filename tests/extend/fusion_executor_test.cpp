@@ -9,7 +9,8 @@ using namespace fulgurite::test;
 namespace {
 
 // Groups are evaluated op by op; their texts are retained.
-std::shared_ptr<std::vector<std::string>> evaluating(const std::string& name, std::initializer_list<const char*> operators) {
+std::shared_ptr<std::vector<std::string>> evaluating(const std::string& name,
+                                                     std::initializer_list<const char*> operators) {
   auto seen = std::make_shared<std::vector<std::string>>();
   FusionExecutor executor(name);
   for (const char* op : operators) executor.register_supported(*find_symbol(op));
@@ -19,7 +20,8 @@ std::shared_ptr<std::vector<std::string>> evaluating(const std::string& name, st
     for (const Value& input : region.inputs) lines += " <" + input.tensor().name;
     for (const Value& output : region.outputs) lines += " >" + output.tensor().name;
     seen->push_back(lines);
-    return {.run = [trace = region.trace](const std::vector<Tensor>& inputs) { return evaluate(trace, inputs); }, .source = region.trace.python()};
+    return {.run = [trace = region.trace](const std::vector<Tensor>& inputs) { return evaluate(trace, inputs); },
+            .source = region.trace.python()};
   };
   register_executor(executor);
   return seen;
@@ -43,8 +45,7 @@ TEST("a user's fusing executor gets regions along the data flow and runs them") 
   const auto seen = evaluating("regions", {"mul", "tanh", "exp", "add"});
   const auto f = jit(chain, {.executors = {"regions"}, .debug = {.check_traces = true}});
   const Tensor x = randn({3, 3}), w = randn({3, 3});
-  for (int call = 0; call < 2; ++call)
-    expect_equal(f(x, w).to_vector<float>(), chain(x, w).to_vector<float>());
+  for (int call = 0; call < 2; ++call) expect_equal(f(x, w).to_vector<float>(), chain(x, w).to_vector<float>());
   expect_equal(*seen, std::vector<std::string>({"fusion0: mul tanh <t_0 >t1", "fusion1: exp add <t2 <t1 >t4"}));
   const Trace last = last_traces(f).back();
   expect_equal(fusions_in(last), 2);
@@ -131,18 +132,27 @@ TEST("a fusion that gives something else is an error that names it") {
   wrong.register_supported(*find_symbol("neg"));
   wrong.fuse = [](const Region& region) -> Fusion {
     const bool is_vector = region.inputs[0].tensor().shape.size() == 1;
-    return {.run = [is_vector](const std::vector<Tensor>&) { return is_vector ? std::vector<Tensor>{} : std::vector<Tensor>{ones({7})}; }};
+    return {.run = [is_vector](const std::vector<Tensor>&) {
+      return is_vector ? std::vector<Tensor>{} : std::vector<Tensor>{ones({7})};
+    }};
   };
   register_executor(wrong);
   const auto f = jit([](Tensor x) { return -x; }, {.executors = {"wrong_fuser"}});
-  expect_error([&] { f(ones({2})); }, "the run of fusion0, a fusion of the executor \"wrong_fuser\", gave 0 tensor(s), but the region has 1 output(s)");
-  expect_error([&] { f(ones({2, 2})); }, "the run of fusion1 gave cpu f32[7] as result 0, where its types were found to be cpu f32[2, 2]");
+  expect_error(
+      [&] { f(ones({2})); },
+      "the run of fusion0, a fusion of the executor \"wrong_fuser\", gave 0 tensor(s), but the region has 1 output(s)");
+  expect_error(
+      [&] {
+        f(ones({2, 2}));
+      },
+      "the run of fusion1 gave cpu f32[7] as result 0, where its types were found to be cpu f32[2, 2]");
 }
 
 TEST("fusing executors are checked when they are registered") {
   FusionExecutor executor("unready");
   expect_error([&] { register_executor(executor); }, "the executor \"unready\" has no function `fuse`");
-  expect_error([&] { executor.register_supported(*find_symbol("prims.return")); }, "prims.return is part of traces, or a write: it is in no region");
+  expect_error([&] { executor.register_supported(*find_symbol("prims.return")); },
+               "prims.return is part of traces, or a write: it is in no region");
   expect_error([&] { executor.register_supported(*find_symbol("sin"), [](Tensor x) { return x; }); }, "checker");
   executor.fuse = [](const Region&) { return Fusion{}; };
   register_executor(executor);

@@ -35,7 +35,8 @@ TEST("a grad transform computes the results and says what the gradients are") {
   expect_near(grad_of(jit([power](Tensor t) { return power(t, 3); }), x).to_vector<float>(), {3, 12, 27});
   expect_near(grad([power](Tensor t) { return power(t, 3).sum(); })(x).to_vector<float>(), {3, 12, 27});
   expect_near(jit(grad([power](Tensor t) { return power(t).sum(); }))(x).to_vector<float>(), {2, 4, 6});
-  expect_trace(grad_transform_on_trace(trace([power](Tensor t) { return power(t, 3.0); }, x.clone().requires_grad_())), R"(
+  expect_trace(grad_transform_on_trace(trace([power](Tensor t) { return power(t, 3.0); }, x.clone().requires_grad_())),
+               R"(
 #include <fulgurite/fulgurite.h>
 using namespace fulgurite;
 
@@ -94,8 +95,11 @@ TEST("an augmented forward with its backward is a gradient rule") {
   expect_near(grad_of([&](Tensor t) { return scaled_exp(t, 2); }, x).to_vector<float>(), slope);
   expect_near(grad_of(jit([&](Tensor t) { return scaled_exp(t, 2); }), x).to_vector<float>(), slope);
 
-  const auto product = ex.register_operator("paired::product(Tensor a, Tensor b) -> Tensor", [](Tensor a, Tensor b) { return a * b; });
-  ex.register_augmented_forward(product, [](Tensor a, Tensor b) { return std::pair(a * b, std::vector<Tensor>{a, b}); });
+  const auto product =
+      ex.register_operator("paired::product(Tensor a, Tensor b) -> Tensor", [](Tensor a, Tensor b) { return a * b; });
+  ex.register_augmented_forward(product, [](Tensor a, Tensor b) {
+    return std::pair(a * b, std::vector<Tensor>{a, b});
+  });
   ex.register_backward(product, [](const std::vector<Tensor>& saved, const std::vector<Tensor>& cotangents) {
     const Tensor db = cotangents[0] * saved[0];
     return std::vector<Tensor>{cotangents[0] * saved[1], db};
@@ -157,15 +161,15 @@ std::vector<Tensor> backward_fn(SavedForBackward saved_for_backward, std::vector
   return {t8, t8};
 }
 )");
-  const auto nonlinear = ex.register_operator("two::nonlinear(Tensor a) -> (Tensor, Tensor)",
-                                              [](Tensor x) { return std::pair(x * 1, x * 2); },
-                                              {.grad_transform = [](Tensor x) {
-                                                const Tensor s = x * 1;
-                                                const Tensor t = x * 2;
-                                                const Tensor gt = get_grad(t);
-                                                put_grad(x, get_grad(s) + cos(gt * 2));  // of zeros where t is unused
-                                                return std::pair(s, t);
-                                              }});
+  const auto nonlinear =
+      ex.register_operator("two::nonlinear(Tensor a) -> (Tensor, Tensor)",
+                           [](Tensor x) { return std::pair(x * 1, x * 2); }, {.grad_transform = [](Tensor x) {
+                             const Tensor s = x * 1;
+                             const Tensor t = x * 2;
+                             const Tensor gt = get_grad(t);
+                             put_grad(x, get_grad(s) + cos(gt * 2));  // of zeros where t is unused
+                             return std::pair(s, t);
+                           }});
   const auto first = [nonlinear](Tensor x) { return nonlinear(x).first; };
   expect_near(grad_of(first, a).to_vector<float>(), {2, 2});
   expect_near(grad_of(jit(first), a).to_vector<float>(), {2, 2});
@@ -209,7 +213,8 @@ TEST("an argument that a rule returns as it is gets its gradient over an edge") 
                                          }});
   const auto paired = ex.register_operator("edge::paired(Tensor x, Tensor y) -> (Tensor, Tensor)",
                                            [](Tensor x, Tensor y) { return std::pair(x, x * y); });
-  ex.register_augmented_forward(paired, [](Tensor x, Tensor y) { return std::pair(std::pair(x, x * y), std::tuple(x, y)); });
+  ex.register_augmented_forward(paired,
+                                [](Tensor x, Tensor y) { return std::pair(std::pair(x, x * y), std::tuple(x, y)); });
   ex.register_backward(paired, [](Tensor x, Tensor y, Tensor gx, Tensor gp) {
     const Tensor dx = gx + gp * y;
     return std::pair(dx, gp * x);

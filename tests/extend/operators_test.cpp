@@ -85,8 +85,8 @@ TEST("an operator takes and gives what signatures can say") {
   const auto f = ex.register_operator(
       "kinds::f(Tensor[] xs, Tensor? bias, int n, int[] dims, bool flip=False, str mode='sum', *, float? eps=None, Dtype dtype=f32) "
       "-> (Tensor, Tensor)",
-      [](const std::vector<Tensor>& xs, Tensor bias, int64_t n, Shape dims, bool flip, std::string mode, std::optional<double> eps,
-         Dtype dtype) {
+      [](const std::vector<Tensor>& xs, Tensor bias, int64_t n, Shape dims, bool flip, std::string mode,
+         std::optional<double> eps, Dtype dtype) {
         Tensor total = xs[0];
         for (size_t i = 1; i < xs.size(); ++i) total = total + xs[i];
         if (bias.defined()) total = total + bias;
@@ -127,8 +127,9 @@ TEST("an Operand is a tensor or a number; gradients go to it where it is a tenso
                                       }});
   const Tensor a = tensor({2.0, 3.0}).requires_grad_(), b = tensor({5.0, 7.0}).requires_grad_();
   expect_near(f(4, b).to_vector<float>(), {20, 28});
-  for (const auto& run : {std::function<Tensor()>([&] { return f(a, b, 10); }),
-                          std::function<Tensor()>([&] { return jit([f](Tensor s, Tensor t) { return f(s, t, 10); })(a, b); })}) {
+  for (const auto& run : {std::function<Tensor()>([&] { return f(a, b, 10); }), std::function<Tensor()>([&] {
+                            return jit([f](Tensor s, Tensor t) { return f(s, t, 10); })(a, b);
+                          })}) {
     a.set_grad({});
     b.set_grad({});
     run().sum().backward();
@@ -165,8 +166,10 @@ TEST("infer says what the results are without running; else run is asked once fo
     return full({x.size(0), n}, 2.0);
   };
   const auto without = ex.register_operator("types::without(Tensor x, int n) -> Tensor", counted);
-  const auto with = ex.register_operator("types::with(Tensor x, int n) -> Tensor", counted,
-                                         {.infer = [](Tensor x, int64_t n) { return empty({x.size(0), n}); }});
+  const auto with =
+      ex.register_operator("types::with(Tensor x, int n) -> Tensor", counted, {.infer = [](Tensor x, int64_t n) {
+                             return empty({x.size(0), n});
+                           }});
   const Tensor x = ones({3});
   trace([&](Tensor t) { return with(t, 2) + with(t, 2); }, x);
   expect_equal(runs, 0);
@@ -176,13 +179,15 @@ TEST("infer says what the results are without running; else run is asked once fo
   expect_equal(runs, 2);
   const auto wrong = ex.register_operator("types::wrong(Tensor x) -> Tensor", [](Tensor t) { return t.sum(); },
                                           {.infer = [](Tensor t) { return empty_like(t); }});
-  expect_error([&] { jit(wrong)(x); }, "the run of types::wrong gave cpu f32[] as result 0, where its types were found to be cpu f32[3]");
+  expect_error([&] { jit(wrong)(x); },
+               "the run of types::wrong gave cpu f32[] as result 0, where its types were found to be cpu f32[3]");
 }
 
 TEST("a result is memory of its own") {
   const OperatorExecutor ex("own");
   const auto same = ex.register_operator("own::same(Tensor x) -> Tensor", [](Tensor x) { return x; });
-  const auto turned = ex.register_operator("own::turned(Tensor x) -> Tensor", [](Tensor x) { return x.transpose(0, 1); });
+  const auto turned =
+      ex.register_operator("own::turned(Tensor x) -> Tensor", [](Tensor x) { return x.transpose(0, 1); });
   const auto twice = ex.register_operator("own::twice(Tensor x) -> (Tensor, Tensor)", [](Tensor x) {
     const Tensor y = x * 2;
     return std::pair(y, y);
@@ -224,8 +229,9 @@ TEST("functions that do not match the signature are refused") {
   const OperatorExecutor ex("mismatch");
   const auto run = [](Tensor x, double) { return x; };
   const char* signature = "mismatch::f(Tensor x, float s) -> Tensor";
-  expect_error([&] { ex.register_operator(signature, [](Tensor x) { return x; }); },
-               "the run of mismatch::f takes 1 argument(s), but the operator has 2: mismatch::f(Tensor x, float s) -> Tensor");
+  expect_error(
+      [&] { ex.register_operator(signature, [](Tensor x) { return x; }); },
+      "the run of mismatch::f takes 1 argument(s), but the operator has 2: mismatch::f(Tensor x, float s) -> Tensor");
   expect_error([&] { ex.register_operator(signature, [](Tensor x, std::string) { return x; }); },
                "the run of mismatch::f takes a string for 's', which is of type float");
   expect_error([&] { ex.register_operator(signature, [](Tensor x, double) { return std::pair(x, x); }); },
@@ -236,8 +242,9 @@ TEST("functions that do not match the signature are refused") {
                "the grad transform of mismatch::f takes 1 argument(s), but the operator has 2");
   expect_error([&] { ex.register_operator("mismatch::g(Tensor x, float? s) -> Tensor", run); },
                "the run of mismatch::g takes a floating number for 's', which may be None: make it a std::optional");
-  expect_error([&] { ex.register_operator("mismatch::h(Tensor x, float s) -> Tensor", run, {.traits = {.view = true}}); },
-               "a registered operator makes new tensors");
+  expect_error(
+      [&] { ex.register_operator("mismatch::h(Tensor x, float s) -> Tensor", run, {.traits = {.view = true}}); },
+      "a registered operator makes new tensors");
   expect_error([&] { ex.register_operator("mismatch::v(Tensor x) -> Tensor[]", [](Tensor x) { return x; }); },
                "gives 1 tensor(s), but the operator a list; return a std::vector<Tensor>");
 }
@@ -262,8 +269,11 @@ TEST("what run gives is checked against the operator") {
   const auto picky = ex.register_operator("given::picky(Tensor x) -> Tensor", [](Tensor x) { return x; },
                                           {.checker = [](Tensor x) { return x.ndim() == 1; }});
   expect_near(picky(ones({2})).to_vector<float>(), {1, 1});
-  expect_error([&] { picky(ones({2, 2})); },
-               "picky(cpu f32[2, 2]): its checker refuses these arguments, and nothing else implements given::picky");
+  expect_error(
+      [&] {
+        picky(ones({2, 2}));
+      },
+      "picky(cpu f32[2, 2]): its checker refuses these arguments, and nothing else implements given::picky");
   expect_error([&] { jit(picky)(ones({2, 2})); }, "no executor implements given::picky for this call");
 }
 

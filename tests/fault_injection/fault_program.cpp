@@ -15,7 +15,9 @@ constexpr unsigned plain_kinds = 10, length = 11;
 FaultProgram::FaultProgram(unsigned seed) : seed_(seed) {
   std::mt19937 random(seed);
   for (unsigned i = 0; i < length; ++i) {
-    Step step{i % 3 == 1 ? plain_kinds + static_cast<unsigned>(random() % 4) : static_cast<unsigned>(random() % plain_kinds), 0};
+    Step step{
+        i % 3 == 1 ? plain_kinds + static_cast<unsigned>(random() % 4) : static_cast<unsigned>(random() % plain_kinds),
+        0};
     if (step.kind >= plain_kinds) {
       step.place = first_place + places_.size();
       places_.push_back(static_cast<Place>(step.kind - plain_kinds));
@@ -88,13 +90,15 @@ std::string error_of(const std::function<void()>& run) {
   return {};
 }
 
-std::vector<Tensor> results_of(const std::function<Tensor(std::vector<Tensor>)>& function, const FaultProgram& program) {
+std::vector<Tensor> results_of(const std::function<Tensor(std::vector<Tensor>)>& function,
+                               const FaultProgram& program) {
   const std::vector<Tensor> inputs = program.inputs();
   const Tensor result = function(inputs);
   result.backward();
   std::vector<Tensor> out = {result.detach()};
   for (const Tensor& input : inputs)
-    if (input.requires_grad()) out.push_back(input.grad().defined() ? input.grad().detach() : zeros_like(input.detach()));
+    if (input.requires_grad())
+      out.push_back(input.grad().defined() ? input.grad().detach() : zeros_like(input.detach()));
   return out;
 }
 

@@ -35,7 +35,8 @@ int main(int count, char** arguments) {
     ++kind.planted;
     kind.located += found.is_located;
     if (!found.is_located)
-      std::printf("NOT LOCATED fault %ld (%s): %s\n  said: %s\n", i, kind.name, found.planted.c_str(), found.report.empty() ? "nothing" : found.report.c_str());
+      std::printf("NOT LOCATED fault %ld (%s): %s\n  said: %s\n", i, kind.name, found.planted.c_str(),
+                  found.report.empty() ? "nothing" : found.report.c_str());
   }
   long planted = 0, located = 0;
   for (const Kind& kind : kinds) {

@@ -67,18 +67,20 @@ void register_spoiled_fuser() {
         if (bound.implementation == candidate) bound.implementation = &fuser.candidate;
       Trace fused = fuser.fuse(given, names, options);
       for (BoundSymbol& bound : fused.bound_symbols.change())
-        if (bound.is_fusion() && bound.implementation->executor == "fuser") bound.implementation = own(*bound.implementation);
+        if (bound.is_fusion() && bound.implementation->executor == "fuser")
+          bound.implementation = own(*bound.implementation);
       return fused;
     };
-    add_executor(std::make_shared<const Executor>(
-                     Executor{"spoiled_fuser", [](const Symbol&) -> const Implementation* { return nullptr; }, {}, fusing}),
+    add_executor(std::make_shared<const Executor>(Executor{
+                     "spoiled_fuser", [](const Symbol&) -> const Implementation* { return nullptr; }, {}, fusing}),
                  SourceLocation::here());
     return true;
   }();
   (void)once;
 }
 
-const char* const wrong_inside[] = {"add", "sub", "mul", "div", "tanh", "sin", "sigmoid", "exp", "log", "sqrt", "abs", "neg", "cos", "rsqrt", "pow"};
+const char* const wrong_inside[] = {"add", "sub",  "mul", "div", "tanh", "sin",   "sigmoid", "exp",
+                                    "log", "sqrt", "abs", "neg", "cos",  "rsqrt", "pow"};
 
 void register_spoiled_kernels() {
   static const bool once = [] {
@@ -88,7 +90,8 @@ void register_spoiled_kernels() {
       return Fusion{.run = [trace = region.trace, wrong = target()](const std::vector<Tensor>& inputs) {
         Trace planted = without_symbols(trace);
         for (BoundSymbol bound : trace.bound_symbols.read()) {
-          const bool is_wrong = !wrong.empty() && !bound.outputs.empty() && proxy_name(bound.outputs.read()[0]) == wrong;
+          const bool is_wrong =
+              !wrong.empty() && !bound.outputs.empty() && proxy_name(bound.outputs.read()[0]) == wrong;
           if (!is_wrong) {
             planted.bound_symbols.push_back(std::move(bound));
             continue;
@@ -121,12 +124,14 @@ std::vector<std::string> values_in_fusions(const Jitted& f, const std::function<
     for (const BoundSymbol& fusion : examine::get_fusion_symbols(stages.back()))
       for (const BoundSymbol& line : fusion.subsymbols.read()) {
         const Value& made = line.outputs.read()[0];
-        if (!line.symbol->traits.view && made.is_tensor() && is_floating(made.tensor().dtype) && takes(line)) out.push_back(proxy_name(made));
+        if (!line.symbol->traits.view && made.is_tensor() && is_floating(made.tensor().dtype) && takes(line))
+          out.push_back(proxy_name(made));
       }
   return out;
 }
 
-Located plant(const std::vector<std::string>& executors, unsigned seed, const std::function<bool(const BoundSymbol&)>& takes) {
+Located plant(const std::vector<std::string>& executors, unsigned seed,
+              const std::function<bool(const BoundSymbol&)>& takes) {
   std::mt19937 random(seed);
   while (true) {
     const FaultProgram program(static_cast<unsigned>(random()) % programs);

@@ -29,7 +29,8 @@ Located plant_nan(unsigned seed) {
     const std::string name = names[static_cast<int>(place)];
     const std::string argument = "t_0_" + std::to_string(FaultProgram::first_place + which);
     const std::string element = "[" + std::to_string(row) + ", " + std::to_string(column) + "]";
-    const auto checked = jit(program.function(), {.executors = {"onednn", "fuser"}, .debug = {.associate_forward = true, .check_nan = true}});
+    const auto checked = jit(program.function(), {.executors = {"onednn", "fuser"},
+                                                  .debug = {.associate_forward = true, .check_nan = true}});
     Located out;
     out.planted = name + " of " + argument + " at " + element;
     out.report = error_of([&] { checked(inputs).backward(); });

@@ -22,7 +22,8 @@ int first_use(const Trace& trace, int id, int after) {
   const auto lines = trace.bound_symbols.read();
   for (int i = after; i < static_cast<int>(lines.size()); ++i) {
     bool uses = false;
-    for_each_argument(lines[static_cast<size_t>(i)], [&](const Value& value) { uses = uses || value.proxy_id() == id; });
+    for_each_argument(lines[static_cast<size_t>(i)],
+                      [&](const Value& value) { uses = uses || value.proxy_id() == id; });
     if (uses) return i;
   }
   return -1;
@@ -43,7 +44,9 @@ void replace(Trace& trace, int id, const Value& by) {
   }
 }
 
-bool is_same_type(const Value& a, const Value& b) { return a.is_tensor() && b.is_tensor() && a.tensor().type_text() == b.tensor().type_text(); }
+bool is_same_type(const Value& a, const Value& b) {
+  return a.is_tensor() && b.is_tensor() && a.tensor().type_text() == b.tensor().type_text();
+}
 
 Value with_dtype(const Value& value, Dtype dtype) {
   auto* proxy = new TensorProxy(value.tensor());
@@ -55,12 +58,14 @@ Value with_dtype(const Value& value, Dtype dtype) {
 std::optional<Planted> spoil(const Trace& given, int line, Kind kind) {
   Planted out{given, {}, line, true};
   const BoundSymbol before = given.bound_symbols.read()[static_cast<size_t>(line)];
-  if (before.symbol->traits.structural || before.outputs.size() != 1 || !before.outputs.read()[0].is_tensor()) return {};
+  if (before.symbol->traits.structural || before.outputs.size() != 1 || !before.outputs.read()[0].is_tensor())
+    return {};
   BoundSymbol& bound = out.trace.bound_symbols.change()[static_cast<size_t>(line)];
   bound.subsymbols = {};
   out.value = proxy_name(before.outputs.read()[0]);
   const auto args = before.args.read();
-  static const std::string of_one[] = {"tanh", "sin", "cos", "sigmoid", "exp", "log", "sqrt"}, of_two[] = {"add", "sub"};
+  static const std::string of_one[] = {"tanh", "sin", "cos", "sigmoid", "exp", "log", "sqrt"},
+                           of_two[] = {"add", "sub"};
   switch (kind) {
     case Kind::operands:
       if (args.size() < 2 || !is_same_type(args[0], args[1]) || args[0] == args[1]) return {};
@@ -120,9 +125,11 @@ Located plant_in_pass(unsigned seed) {
       planted = spoil(given, static_cast<int>(draw % given.bound_symbols.size()), kind);
       return planted ? planted->trace : given;
     };
-    const auto broken = with_transforms(jit(program.function(), {.executors = {"eager"}, .debug = {.check_traces = true}}), {pass});
+    const auto broken =
+        with_transforms(jit(program.function(), {.executors = {"eager"}, .debug = {.check_traces = true}}), {pass});
     std::vector<Tensor> wrong;
-    const std::string refused = error_of([&] { wrong = results_of([&](std::vector<Tensor> inputs) { return broken(inputs); }, program); });
+    const std::string refused =
+        error_of([&] { wrong = results_of([&](std::vector<Tensor> inputs) { return broken(inputs); }, program); });
     if (!planted || (refused.empty() && are_close(right, wrong))) continue;
     Located out;
     out.planted = planted->value + ", line " + std::to_string(planted->line);
@@ -133,8 +140,11 @@ Located plant_in_pass(unsigned seed) {
       return out;
     }
     const auto found = examine::find_broken_pass(broken, program.inputs());
-    if (found) out.report = found->pass + ": " + found->difference.text + ": " + found->difference.value + ": " + found->difference.detail;
-    out.is_located = found && found->pass == "User transform" && found->difference.value == planted->value && found->difference.line == planted->line;
+    if (found)
+      out.report = found->pass + ": " + found->difference.text + ": " + found->difference.value + ": " +
+                   found->difference.detail;
+    out.is_located = found && found->pass == "User transform" && found->difference.value == planted->value &&
+                     found->difference.line == planted->line;
     return out;
   }
 }

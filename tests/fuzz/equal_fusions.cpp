@@ -17,14 +17,19 @@ namespace fulgurite::test {
 namespace {
 
 // torch.nn.functional.relu is "F.relu".
-constexpr const char* unary[] = {"abs",     "neg",      "exp",     "exp2",    "expm1",   "log",        "log2",          "log10",         "log1p",        "sqrt",
-                                 "rsqrt",   "reciprocal", "square", "sin",    "cos",     "tan",        "asin",          "acos",          "atan",         "sinh",
-                                 "cosh",    "tanh",     "erf",     "sigmoid", "frac",    "deg2rad",    "rad2deg",       "nan_to_num",    "asinh",        "erfc",
-                                 "sinc",    "floor",    "ceil",    "round",   "trunc",   "sign",       "F.relu",        "F.silu",        "F.gelu",       "F.hardtanh",
-                                 "F.relu6", "F.mish",   "F.selu",  "F.elu",   "F.celu",  "F.softplus", "F.hardsigmoid", "F.hardswish",   "F.hardshrink", "F.softshrink",
-                                 "F.tanhshrink", "F.leaky_relu", "F.logsigmoid", "F.softsign", "abs", "neg", "F.relu", "tanh"};
-constexpr const char* binary[] = {"add",   "sub",      "mul",   "div",  "add",   "sub",       "mul",  "maximum", "minimum",
-                                  "atan2", "copysign", "hypot", "fmax", "fmin",  "logaddexp", "fmod", "mul",     "add"};
+constexpr const char* unary[] = {
+    "abs",          "neg",          "exp",          "exp2",         "expm1",         "log",         "log2",
+    "log10",        "log1p",        "sqrt",         "rsqrt",        "reciprocal",    "square",      "sin",
+    "cos",          "tan",          "asin",         "acos",         "atan",          "sinh",        "cosh",
+    "tanh",         "erf",          "sigmoid",      "frac",         "deg2rad",       "rad2deg",     "nan_to_num",
+    "asinh",        "erfc",         "sinc",         "floor",        "ceil",          "round",       "trunc",
+    "sign",         "F.relu",       "F.silu",       "F.gelu",       "F.hardtanh",    "F.relu6",     "F.mish",
+    "F.selu",       "F.elu",        "F.celu",       "F.softplus",   "F.hardsigmoid", "F.hardswish", "F.hardshrink",
+    "F.softshrink", "F.tanhshrink", "F.leaky_relu", "F.logsigmoid", "F.softsign",    "abs",         "neg",
+    "F.relu",       "tanh"};
+constexpr const char* binary[] = {"add",  "sub",     "mul",       "div",   "add",      "sub",
+                                  "mul",  "maximum", "minimum",   "atan2", "copysign", "hypot",
+                                  "fmax", "fmin",    "logaddexp", "fmod",  "mul",      "add"};
 constexpr const char* comparisons[] = {"eq", "ne", "lt", "le", "gt", "ge"};
 
 std::string full_name(std::string_view name) {
@@ -100,7 +105,9 @@ Tensor apply(const Step& step, Tensor x, Tensor y, const Tensor& z, bool is_comp
     }
     case 9: return detail % 2 ? clamp(x, -std::fabs(step.number), std::fabs(step.number) + 0.25) : nn::gelu(x, "tanh");
     case 10: return Tensor(call("torch.lerp", {x, y, detail % 2 ? Value(z.to(x.dtype())) : number(step.number)}));
-    case 11: return Tensor(call(detail % 2 ? "torch.addcmul" : "torch.addcdiv", {x, y, z}, {{"value", number(detail % 4 < 2 ? 1 : step.number)}}));
+    case 11:
+      return Tensor(call(detail % 2 ? "torch.addcmul" : "torch.addcdiv", {x, y, z},
+                         {{"value", number(detail % 4 < 2 ? 1 : step.number)}}));
     case 12: {
       static constexpr Dtype dtypes[] = {Dtype::f32, Dtype::bf16, Dtype::f16, Dtype::f32};
       return x.to(dtypes[detail % std::size(dtypes)]);
@@ -143,7 +150,9 @@ PointwiseProgram random_pointwise_program(unsigned seed) {
   for (size_t d = 1 + random() % 3; d > 0; --d) full.push_back(sizes[random() % std::size(sizes)]);
   const Dtype main_dtype = dtypes[random() % std::size(dtypes)];
   for (size_t i = 0, count = 2 + random() % 3; i < count; ++i) {
-    std::vector<int64_t> shape(full.begin() + static_cast<std::ptrdiff_t>(i > 0 && random() % 4 == 0 ? random() % full.size() : 0), full.end());
+    std::vector<int64_t> shape(
+        full.begin() + static_cast<std::ptrdiff_t>(i > 0 && random() % 4 == 0 ? random() % full.size() : 0),
+        full.end());
     for (int64_t& size : shape)
       if (i > 0 && random() % 8 == 0) size = 1;
     program.shapes.emplace_back(shape);
@@ -154,7 +163,9 @@ PointwiseProgram random_pointwise_program(unsigned seed) {
     const size_t values = program.shapes.size() + i;
     // The first operand is the value computed last, or has at least the result's size.
     const size_t left = i == 0 ? 0 : random() % 3 ? values - 1 : 0;
-    program.steps.push_back({static_cast<unsigned>(random() % 15), static_cast<unsigned>(random()), static_cast<double>(random() % 4001) / 1000 - 2, left, random() % values, random() % values});
+    program.steps.push_back({static_cast<unsigned>(random() % 15), static_cast<unsigned>(random()),
+                             static_cast<double>(random() % 4001) / 1000 - 2, left, random() % values,
+                             random() % values});
   }
   program.results = std::min<size_t>(1 + random() % 3, count);
   program.is_differentiated = random() % 4 == 0;
@@ -163,10 +174,12 @@ PointwiseProgram random_pointwise_program(unsigned seed) {
 
 std::string differing(const Tensor& actual, const Tensor& expected) {
   if (actual.dtype() != expected.dtype() || actual.shape().text() != expected.shape().text()) return "another type";
-  const auto a = actual.to(Dtype::f64).contiguous().to_vector<double>(), b = expected.to(Dtype::f64).contiguous().to_vector<double>();
+  const auto a = actual.to(Dtype::f64).contiguous().to_vector<double>(),
+             b = expected.to(Dtype::f64).contiguous().to_vector<double>();
   char text[100];
   for (size_t i = 0; i < a.size(); ++i) {
-    if (std::bit_cast<uint64_t>(a[i]) == std::bit_cast<uint64_t>(b[i]) || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
+    if (std::bit_cast<uint64_t>(a[i]) == std::bit_cast<uint64_t>(b[i]) || (std::isnan(a[i]) && std::isnan(b[i])))
+      continue;
     std::snprintf(text, sizeof text, "element %zu is %.17g, not %.17g", i, a[i], b[i]);
     return text;
   }
@@ -188,7 +201,9 @@ struct Batch {
     std::vector<Tensor> out;
     for (size_t i = 0; i < programs.size(); ++i) {
       const auto begin = given.begin() + static_cast<std::ptrdiff_t>(first_input[i]);
-      for (const Tensor& result : programs[i](std::vector<Tensor>(begin, begin + static_cast<std::ptrdiff_t>(programs[i].shapes.size())))) out.push_back(result);
+      for (const Tensor& result :
+           programs[i](std::vector<Tensor>(begin, begin + static_cast<std::ptrdiff_t>(programs[i].shapes.size()))))
+        out.push_back(result);
     }
     return out;
   }
@@ -210,7 +225,8 @@ Found compare(const Batch& batch) {
     if (is_fused) found.trace = print(trace, {.time = false, .source = false});
     return out;
   };
-  const std::vector<Tensor> fused = compiled({"fuser"}, true), plain = compiled({"eager"}, false), eager = batch.run(batch.inputs);
+  const std::vector<Tensor> fused = compiled({"fuser"}, true), plain = compiled({"eager"}, false),
+                            eager = batch.run(batch.inputs);
   size_t at = 0;
   for (size_t i = 0; i < batch.programs.size(); ++i) {
     const PointwiseProgram& program = batch.programs[i];
@@ -247,7 +263,8 @@ PointwiseProgram shrunk(PointwiseProgram program) {
       const size_t value = program.shapes.size() + i, instead = program.steps[i].left;
       less.steps.erase(less.steps.begin() + static_cast<std::ptrdiff_t>(i));
       for (Step& step : less.steps)
-        for (size_t* operand : {&step.left, &step.right, &step.third}) *operand = *operand == value ? instead : *operand > value ? *operand - 1 : *operand;
+        for (size_t* operand : {&step.left, &step.right, &step.third})
+          *operand = *operand == value ? instead : *operand > value ? *operand - 1 : *operand;
       less.results = std::min(less.results, less.steps.size());
       if (problem_of(less).empty()) continue;
       program = less;
@@ -287,7 +304,8 @@ int check_equal_fusions(unsigned first, unsigned count) {
       std::string trace;
       const PointwiseProgram small = shrunk(batch.programs[i]);
       const std::string now = problem_of(small, &trace);
-      std::printf("its smallest form%s: %s\n%s\n", small.is_differentiated ? " (differentiated)" : "", now.c_str(), trace.c_str());
+      std::printf("its smallest form%s: %s\n%s\n", small.is_differentiated ? " (differentiated)" : "", now.c_str(),
+                  trace.c_str());
       std::fflush(stdout);
     }
   }

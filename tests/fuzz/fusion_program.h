@@ -24,8 +24,9 @@ struct ProgramInput {
 
 inline constexpr unsigned pointwise_kinds = 26, operator_kinds = 40, gemm_kind = operator_kinds;
 
-/// The same operators each time it is run, whatever its inputs' elements; in the reference every floating dtype is f64. Some programs are
-/// differentiated: their results are the gradients of the sum of the squares of what they compute, or of what makes their backward wait for it.
+/// The same operators each time it is run, whatever its inputs' elements; in the reference every floating dtype is f64.
+/// Some programs are differentiated: their results are the gradients of the sum of the squares of what they compute, or
+/// of what makes their backward wait for it.
 struct Program {
   std::vector<ProgramInput> inputs;  // the last one is a mask; where there are products a weight is before it
   std::vector<Operation> operators;
@@ -66,7 +67,8 @@ struct Program {
     std::vector<Tensor> all(given.begin(), given.begin() + static_cast<std::ptrdiff_t>(operands()));
     const Tensor mask = given.back();
     for (const Operation& op : operators) {
-      all.push_back(op.kind == gemm_kind ? product(all[op.left], given[given.size() - 2], op.detail) : apply(op, all[op.left], all[op.right], mask, is_reference));
+      all.push_back(op.kind == gemm_kind ? product(all[op.left], given[given.size() - 2], op.detail)
+                                         : apply(op, all[op.left], all[op.right], mask, is_reference));
       if (largest) note(all.back(), *largest);
     }
     std::vector<Tensor> out;
@@ -76,7 +78,8 @@ struct Program {
 
   static void note(const Tensor& t, double& largest) {
     if (!is_floating(t.dtype())) return;
-    for (const double number : numbers_of(t)) largest = std::isfinite(number) ? std::max(largest, std::fabs(number)) : 1e300;
+    for (const double number : numbers_of(t))
+      largest = std::isfinite(number) ? std::max(largest, std::fabs(number)) : 1e300;
   }
 
   // Elements in [-2, 2], in one of several layouts.
@@ -89,8 +92,9 @@ struct Program {
     for (const int64_t size : sizes) count *= size;
     std::vector<double> numbers;
     for (int64_t i = 0; i < count; ++i)
-      numbers.push_back(is_floating(input.dtype) ? static_cast<double>(random() % 4001) / 1000 - 2
-                                                 : static_cast<double>(random() % 5) - (input.dtype == Dtype::u8 ? 0 : 2));
+      numbers.push_back(is_floating(input.dtype)
+                            ? static_cast<double>(random() % 4001) / 1000 - 2
+                            : static_cast<double>(random() % 5) - (input.dtype == Dtype::u8 ? 0 : 2));
     Tensor out = tensor(numbers).reshape(sizes).to(input.dtype);
     if (input.layout == 1 && sizes.size() > 1) out = out.transpose(0, -1);
     if (input.layout == 2) out = out(Ellipsis, Slice({}, {}, 2));
@@ -138,7 +142,11 @@ struct Program {
       case 21: return where(mask, x, floating(b, is_reference));
       case 22: return x.masked_fill(mask, 0.5);
       case 23: return clamp(x, -0.5, 1.25);
-      case 24: return x.to(is_reference ? Dtype::f64 : detail % 3 == 0 ? Dtype::bf16 : detail % 3 == 1 ? Dtype::f32 : Dtype::f16);
+      case 24:
+        return x.to(is_reference      ? Dtype::f64
+                    : detail % 3 == 0 ? Dtype::bf16
+                    : detail % 3 == 1 ? Dtype::f32
+                                      : Dtype::f16);
       case 25: return x * 0.37 + 0.11;
       case 26: return softmax(x, -1);
       case 27: return log_softmax(x, -1);
@@ -147,7 +155,10 @@ struct Program {
       case 30: return (x.reshape({-1}) * 1.5).reshape(x.shape());
       case 31: return tanh(x.unsqueeze(0)).squeeze(0);
       case 32: return x.size(0) == x.size(-1) ? x.transpose(0, -1) + 0.5 : x;
-      case 33: return x.ndim() == 2 && static_cast<int64_t>(x.numel()) < 10000 ? matmul(x, x.transpose(0, 1)).softmax(-1).matmul(x) : x;
+      case 33:
+        return x.ndim() == 2 && static_cast<int64_t>(x.numel()) < 10000
+                   ? matmul(x, x.transpose(0, 1)).softmax(-1).matmul(x)
+                   : x;
       default: break;
     }
     const bool is_empty = static_cast<int64_t>(x.numel()) == 0;
@@ -167,27 +178,37 @@ struct Program {
 inline Program random_program(unsigned seed) {
   std::mt19937 random(seed * 7919u + 1);
   static constexpr int64_t sizes[] = {0, 1, 2, 3, 5, 8, 16, 17, 33, 70};
-  static constexpr Dtype dtypes[] = {Dtype::f32, Dtype::f32, Dtype::f32, Dtype::bf16, Dtype::f16, Dtype::f64, Dtype::i64,
-                                     Dtype::i32, Dtype::i16, Dtype::i8,  Dtype::u8,   Dtype::boolean};
+  static constexpr Dtype dtypes[] = {Dtype::f32, Dtype::f32, Dtype::f32, Dtype::bf16, Dtype::f16, Dtype::f64,
+                                     Dtype::i64, Dtype::i32, Dtype::i16, Dtype::i8,   Dtype::u8,  Dtype::boolean};
   Program program;
   program.has_gemms = seed % 40 == 17;
   std::vector<int64_t> shape;
   const size_t rank = program.has_gemms ? 2 : 1 + random() % 3;
-  const auto large = [&](size_t d) { return static_cast<int64_t>((d == 0 ? 1024 : 256) + random() % 40); };  // there are generated products of these
-  for (size_t d = 0; d < rank; ++d) shape.push_back(program.has_gemms ? large(d) : sizes[(random() % 8 == 0 ? 0 : 1) + random() % 9]);
+  const auto large = [&](size_t d) {
+    return static_cast<int64_t>((d == 0 ? 1024 : 256) + random() % 40);
+  };  // there are generated products of these
+  for (size_t d = 0; d < rank; ++d)
+    shape.push_back(program.has_gemms ? large(d) : sizes[(random() % 8 == 0 ? 0 : 1) + random() % 9]);
   const auto smaller = [&] {
-    std::vector<int64_t> out(shape.begin() + static_cast<int64_t>(random() % 3 == 0 ? random() % shape.size() : 0), shape.end());
+    std::vector<int64_t> out(shape.begin() + static_cast<int64_t>(random() % 3 == 0 ? random() % shape.size() : 0),
+                             shape.end());
     for (int64_t& size : out)
       if (random() % 4 == 0) size = 1;
     return out;
   };
   program.is_differentiated = random() % 3 == 0;
   program.waits_for_loss = seed % 2 == 1;
-  const Dtype main_dtype = program.has_gemms ? (random() % 4 ? Dtype::bf16 : Dtype::f32) : program.is_differentiated ? (random() % 3 ? Dtype::f32 : Dtype::f64) : dtypes[random() % 6];
+  const Dtype main_dtype = program.has_gemms           ? (random() % 4 ? Dtype::bf16 : Dtype::f32)
+                           : program.is_differentiated ? (random() % 3 ? Dtype::f32 : Dtype::f64)
+                                                       : dtypes[random() % 6];
   const size_t count = 2 + random() % 3;
   for (size_t i = 0; i < count; ++i)
-    program.inputs.push_back({i == 0 ? shape : smaller(), random() % 4 || program.is_differentiated ? main_dtype : dtypes[random() % 12], static_cast<unsigned>(random() % 4), seed + static_cast<unsigned>(i)});
-  if (program.has_gemms) program.inputs.push_back({{shape[1], shape[1]}, random() % 2 ? main_dtype : Dtype::f32, static_cast<unsigned>(random() % 2), seed + 78});
+    program.inputs.push_back({i == 0 ? shape : smaller(),
+                              random() % 4 || program.is_differentiated ? main_dtype : dtypes[random() % 12],
+                              static_cast<unsigned>(random() % 4), seed + static_cast<unsigned>(i)});
+  if (program.has_gemms)
+    program.inputs.push_back(
+        {{shape[1], shape[1]}, random() % 2 ? main_dtype : Dtype::f32, static_cast<unsigned>(random() % 2), seed + 78});
   program.inputs.push_back({shape, Dtype::boolean, static_cast<unsigned>(random() % 4), seed + 77});
   size_t values = program.operands();
   const size_t operators = 2 + random() % (seed % 10 == 0 ? 30 : 10);

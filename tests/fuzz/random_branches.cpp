@@ -20,8 +20,9 @@ int main(int count, char** words) {
     std::printf("%s\n", problem.c_str());
   }
   for (const std::string& why : counts.constants) std::printf("with constants: function %s\n", why.c_str());
-  std::printf("%lld calls, %lld hits, %lld errors in both ways, %lld recorded with constants\n", static_cast<long long>(counts.calls),
-              static_cast<long long>(counts.hits), static_cast<long long>(counts.errors), static_cast<long long>(counts.constants.size()));
+  std::printf("%lld calls, %lld hits, %lld errors in both ways, %lld recorded with constants\n",
+              static_cast<long long>(counts.calls), static_cast<long long>(counts.hits),
+              static_cast<long long>(counts.errors), static_cast<long long>(counts.constants.size()));
   std::printf("%u functions, %lld wrong\n", programs, static_cast<long long>(wrong));
   return wrong == 0 ? 0 : 1;
 }

@@ -83,8 +83,8 @@ class RandomCall {
   }
 
   int64_t integer() {
-    constexpr int64_t extremes[] = {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max(), int64_t{1} << 62,
-                                    -(int64_t{1} << 40), int64_t{1} << 50};
+    constexpr int64_t extremes[] = {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max(),
+                                    int64_t{1} << 62, -(int64_t{1} << 40), int64_t{1} << 50};
     return below(12) == 0 ? extremes[below(std::size(extremes))] : static_cast<int64_t>(below(9)) - 3;
   }
 
@@ -103,7 +103,8 @@ class RandomCall {
     int64_t count = 1;
     for (const Int size : sizes) count *= static_cast<int64_t>(size);
     std::vector<double> numbers;
-    for (int64_t i = 0; i < count; ++i) numbers.push_back(is_floating(of) ? number() : static_cast<double>(static_cast<int64_t>(below(7)) - 2));
+    for (int64_t i = 0; i < count; ++i)
+      numbers.push_back(is_floating(of) ? number() : static_cast<double>(static_cast<int64_t>(below(7)) - 2));
     Tensor x = reshape(tensor(numbers, {.dtype = Dtype::f64}), sizes).to(of);
     return laid_out(x);
   }
@@ -127,7 +128,8 @@ class RandomCall {
     if (parameter.optional && below(3) == 0) return {};
     switch (parameter.type) {
       case Type::tensor: return any_tensor();
-      case Type::operand: return below(2) == 0 ? Value(any_tensor()) : below(2) == 0 ? Value(number()) : Value(integer());
+      case Type::operand:
+        return below(2) == 0 ? Value(any_tensor()) : below(2) == 0 ? Value(number()) : Value(integer());
       case Type::tensors: {
         std::vector<Value> items;
         for (size_t n = below(4); n > 0; --n) items.emplace_back(any_tensor());
@@ -305,12 +307,14 @@ std::string check(const RandomCall& drawn, WrittenRecords* written = nullptr) {
   if (!eager.error.empty()) return text::cat("eagerly alone it fails: ", eager.error);
   if (eager.results.size() != compiled.results.size()) return "jitted it has another number of results";
   for (size_t i = 0; i < eager.results.size(); ++i)
-    if (!same(eager.results[i], compiled.results[i], has_values(drawn))) return text::cat("jitted its result ", i, " differs");
+    if (!same(eager.results[i], compiled.results[i], has_values(drawn)))
+      return text::cat("jitted its result ", i, " differs");
   if (written && is_for_pytorch(drawn, compiled.results)) {
     const Trace trace = last_traces(jitted).front();
     if (!gives(trace, compiled.results)) return {};  // a break ended it
     written->lines() << "{\"name\": " << json::quote(drawn.text()) << ", \"forward\": " << json::quote(trace.python())
-                     << written->member("inputs", given_before) << written->member("outputs", compiled.results) << "}\n";
+                     << written->member("inputs", given_before) << written->member("outputs", compiled.results)
+                     << "}\n";
   }
   return {};
 }
@@ -326,7 +330,8 @@ std::string text_of_call(const std::vector<OperatorCase>& cases, unsigned seed) 
   return drawn.text();
 }
 
-void run_calls(const std::vector<OperatorCase>& cases, size_t count, unsigned seed, Progress& progress, WrittenRecords* written = nullptr) {
+void run_calls(const std::vector<OperatorCase>& cases, size_t count, unsigned seed, Progress& progress,
+               WrittenRecords* written = nullptr) {
   for (; progress.next < count; ++progress.next) {
     RandomCall drawn(seed + static_cast<unsigned>(progress.next));
     drawn.draw(cases);
@@ -353,7 +358,8 @@ int run(size_t count, unsigned seed, const std::string& only, const std::string&
     written.finish();
     return progress.wrong == 0 ? 0 : 1;
   }
-  auto* const progress = new (mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Progress;
+  auto* const progress =
+      new (mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Progress;
   // In a process of its own: a call that ends it is a finding, not the end.
   while (progress->next < count) {
     const pid_t child = fork();

@@ -55,10 +55,12 @@ double difference(const std::vector<double>& a, const std::vector<double>& b) {
 
 /// The error bound of eager mode in f64, for each result: rounding grows with the unit, whatever the program computes.
 std::vector<double> errors_in_f64(const Program& program, const std::vector<Tensor>& inputs) {
-  const std::vector<Tensor> rounded = narrow(inputs), found = program(rounded, false), exact = program(wide(rounded), true);
+  const std::vector<Tensor> rounded = narrow(inputs), found = program(rounded, false),
+                            exact = program(wide(rounded), true);
   std::vector<double> errors;
   for (size_t i = 0; i < found.size(); ++i)
-    errors.push_back(difference(numbers_of(found[i]), numbers_of(exact[i])) * unit_of(Dtype::f64) / unit_of(Dtype::f32));
+    errors.push_back(difference(numbers_of(found[i]), numbers_of(exact[i])) * unit_of(Dtype::f64) /
+                     unit_of(Dtype::f32));
   return errors;
 }
 
@@ -84,8 +86,11 @@ struct Counts {
 
 /// Returns true if some of a trace is computed in f32: such a part of an f64 result is as exact as f32 is.
 bool computes_in_f32(const BoundSymbol& bound) {
-  const auto is_narrow = [](const Value& value) { return value.is_tensor() && is_floating(value.tensor().dtype) && value.tensor().dtype != Dtype::f64; };
-  return std::ranges::any_of(bound.outputs.read(), is_narrow) || std::ranges::any_of(bound.subsymbols.read(), computes_in_f32);
+  const auto is_narrow = [](const Value& value) {
+    return value.is_tensor() && is_floating(value.tensor().dtype) && value.tensor().dtype != Dtype::f64;
+  };
+  return std::ranges::any_of(bound.outputs.read(), is_narrow) ||
+         std::ranges::any_of(bound.subsymbols.read(), computes_in_f32);
 }
 
 /// The problem of a program; empty if it is inconclusive, because it overflows or its operators reject their arguments,
@@ -106,7 +111,8 @@ std::string problem_of(const Program& program, Counts& counts, std::string* trac
   ++counts.programs;
   Trace trace;
   const auto run = [&](std::vector<std::string> executors) {
-    auto f = jit([&](std::vector<Tensor> list) { return program(list, false); }, {.executors = std::move(executors), .debug = {.check_traces = true}});
+    auto f = jit([&](std::vector<Tensor> list) { return program(list, false); },
+                 {.executors = std::move(executors), .debug = {.check_traces = true}});
     const std::vector<Tensor> out = f(inputs);
     trace = last_traces(f).back();
     return out;
@@ -123,7 +129,8 @@ std::string problem_of(const Program& program, Counts& counts, std::string* trac
   for (size_t i = 0; i < eager.size(); ++i) {
     const Dtype dtype = eager[i].dtype();
     if (fused[i].shape() != eager[i].shape() || fused[i].dtype() != dtype) return "a result's type is another one";
-    const auto exact = numbers_of(reference[i]), by_eager = numbers_of(eager[i]), by_plain = numbers_of(plain[i]), by_fuser = numbers_of(fused[i]);
+    const auto exact = numbers_of(reference[i]), by_eager = numbers_of(eager[i]), by_plain = numbers_of(plain[i]),
+               by_fuser = numbers_of(fused[i]);
     double size = 1;
     for (const double number : exact) size = std::max(size, std::fabs(number));
     constexpr double units = 2;
@@ -134,7 +141,8 @@ std::string problem_of(const Program& program, Counts& counts, std::string* trac
     if (error > allowed && is_floating(dtype)) allowed = std::max(allowed, 4 * error_on_other_elements(program, i));
     const double plain_difference = difference(by_plain, by_eager);
     char text[200];
-    std::snprintf(text, sizeof text, "result %zu: error %g, eager's %g; the eager executor differs by %g", i, error, of_eager, plain_difference);
+    std::snprintf(text, sizeof text, "result %zu: error %g, eager's %g; the eager executor differs by %g", i, error,
+                  of_eager, plain_difference);
     if (error > allowed || (plain_difference != 0 && !program.is_differentiated)) return text;
   }
   return {};
@@ -146,7 +154,8 @@ Program without(const Program& program, size_t number) {
   const size_t value = program.operands() + number, instead = program.operators[number].left;
   out.operators.erase(out.operators.begin() + static_cast<std::ptrdiff_t>(number));
   for (Operation& op : out.operators)
-    for (size_t* operand : {&op.left, &op.right}) *operand = *operand == value ? instead : *operand > value ? *operand - 1 : *operand;
+    for (size_t* operand : {&op.left, &op.right})
+      *operand = *operand == value ? instead : *operand > value ? *operand - 1 : *operand;
   out.results = std::min(out.results, out.operators.size());
   return out;
 }
@@ -161,7 +170,8 @@ Program shrunk(Program program) {
   };
   for (bool is_smaller = true; is_smaller;) {
     is_smaller = false;
-    for (size_t i = program.operators.size(); i-- > 0;) is_smaller = (i < program.operators.size() && take_if_it_fails(without(program, i))) || is_smaller;
+    for (size_t i = program.operators.size(); i-- > 0;)
+      is_smaller = (i < program.operators.size() && take_if_it_fails(without(program, i))) || is_smaller;
     Program simpler = program;
     simpler.results = 1;
     if (program.results > 1) is_smaller = take_if_it_fails(simpler) || is_smaller;
@@ -171,7 +181,8 @@ Program shrunk(Program program) {
       if (size < 2) continue;
       for (ProgramInput& input : smaller.inputs) {
         const size_t from_end = program.inputs[0].shape.size() - d;
-        if (from_end <= input.shape.size() && input.shape[input.shape.size() - from_end] == size) input.shape[input.shape.size() - from_end] = size / 2;
+        if (from_end <= input.shape.size() && input.shape[input.shape.size() - from_end] == size)
+          input.shape[input.shape.size() - from_end] = size / 2;
       }
       is_smaller = take_if_it_fails(smaller) || is_smaller;
     }
@@ -196,7 +207,8 @@ void check(unsigned seed, bool is_verbose, Counts& counts) {
   std::string trace;
   std::printf("FAILED: program %u: %s\n", seed, problem.c_str());
   const std::string now = problem_of(small, ignored, &trace);
-  std::printf("its smallest form%s: %s\n%s\n", small.is_differentiated ? " (differentiated)" : "", now.c_str(), trace.c_str());
+  std::printf("its smallest form%s: %s\n%s\n", small.is_differentiated ? " (differentiated)" : "", now.c_str(),
+              trace.c_str());
   std::fflush(stdout);
 }
 

@@ -35,8 +35,11 @@ Options parse(int count, char** arguments) {
     else if (is("--batch")) options.step.batch = number();
     else if (is("--seed")) options.seed = number();
     else if (is("--bf16")) options.step.is_bf16 = true;
-    else if (is("--small")) options.step.sizes = {.vocabulary = 65, .layers = 2, .heads = 2, .width = 32, .block = 16, .bias = true};
-    else std::exit((std::fprintf(stderr, "usage: random_slices [--pairs N] [--batch N] [--seed N] [--bf16] [--small]\n"), 2));
+    else if (is("--small"))
+      options.step.sizes = {.vocabulary = 65, .layers = 2, .heads = 2, .width = 32, .block = 16, .bias = true};
+    else
+      std::exit(
+          (std::fprintf(stderr, "usage: random_slices [--pairs N] [--batch N] [--seed N] [--bf16] [--small]\n"), 2));
   }
   options.step.executors = default_executors();
   return options;
@@ -49,7 +52,8 @@ std::vector<Tensor> copies(const std::vector<Tensor>& tensors) {
     std::vector<int64_t> order(static_cast<size_t>(tensor.ndim())), back(order.size());
     std::iota(order.begin(), order.end(), 0);
     const auto strides = tensor.impl()->strides;
-    std::ranges::stable_sort(order, [&](int64_t a, int64_t b) { return strides[static_cast<size_t>(a)] > strides[static_cast<size_t>(b)]; });
+    std::ranges::stable_sort(
+        order, [&](int64_t a, int64_t b) { return strides[static_cast<size_t>(a)] > strides[static_cast<size_t>(b)]; });
     for (size_t d = 0; d < order.size(); ++d) back[static_cast<size_t>(order[d])] = static_cast<int64_t>(d);
     out.push_back(permute(permute(tensor, order).clone(), back));
   }
@@ -65,7 +69,8 @@ double relative_distance(const Tensor& a, const Tensor& b) {
 
 bool is_same(const Tensor& got, const Tensor& wanted) {
   const Tensor a = got.contiguous(), b = wanted.contiguous();
-  return std::memcmp(a.impl()->data(), b.impl()->data(), static_cast<size_t>(b.numel().hint() * size_of(b.dtype()))) == 0;
+  return std::memcmp(a.impl()->data(), b.impl()->data(), static_cast<size_t>(b.numel().hint() * size_of(b.dtype()))) ==
+         0;
 }
 
 /// The ops of a slice in f64, whatever they round to on the way.
@@ -73,7 +78,8 @@ class Exact {
  public:
   Exact(const Trace& slice_, const std::vector<Tensor>& given) : lines_(without_claims(slice_)) {
     for (BoundSymbol& bound : lines_.bound_symbols.change()) widen(bound);
-    for (const Tensor& tensor : given) given_.push_back(is_floating(tensor.dtype()) ? tensor.to(Dtype::f64) : tensor.clone());
+    for (const Tensor& tensor : given)
+      given_.push_back(is_floating(tensor.dtype()) ? tensor.to(Dtype::f64) : tensor.clone());
   }
   const Tensor& result(size_t k) {
     if (results_.empty()) results_ = evaluate(lines_, given_);
@@ -109,8 +115,8 @@ class Slices {
 
   /// Compares the complete run and each slice on the same executors; against the complete run, or another run of a
   /// slice, rounding may differ if a cut divides a fusion. `is_exact`: nowhere.
-  void check(const char* on, const std::vector<std::string>& executors, const char* slice_on, const std::vector<std::string>& slice_executors,
-             bool is_exact) {
+  void check(const char* on, const std::vector<std::string>& executors, const char* slice_on,
+             const std::vector<std::string>& slice_executors, bool is_exact) {
     const std::map<std::string, Tensor> whole = examine::run_lines(step_, inputs_, executors);
     results_ = same_ = rounded_ = conditioned_ = differ_ = inside_ = 0;
     farthest_ = 0;
@@ -141,13 +147,14 @@ class Slices {
         const std::string problem = problem_of(got[k], wanted[k], is_exact, exact, k, error_of_eager);
         if (problem.empty()) continue;
         ++differ_;
-        std::printf("lines [%d, %d) on %s, the whole on %s: %s, made by %s: %s\n", first, last, slice_on, on, made[k].tensor().name.c_str(),
-                    maker_of(made[k]).c_str(), problem.c_str());
+        std::printf("lines [%d, %d) on %s, the whole on %s: %s, made by %s: %s\n", first, last, slice_on, on,
+                    made[k].tensor().name.c_str(), maker_of(made[k]).c_str(), problem.c_str());
       }
     }
-    std::printf("pieces on %s, the whole step on %s: %lld results, %lld equal to the bit, %lld at most %.2g of their size apart, %lld of what "
-                "nearly cancels as near to f64 as eager, %lld differ",
-                slice_on, on, results_, same_, rounded_, farthest_, conditioned_, differ_);
+    std::printf(
+        "pieces on %s, the whole step on %s: %lld results, %lld equal to the bit, %lld at most %.2g of their size apart, %lld of what "
+        "nearly cancels as near to f64 as eager, %lld differ",
+        slice_on, on, results_, same_, rounded_, farthest_, conditioned_, differ_);
     if (inside_ > 0) std::printf("; %lld cuts go through a fusion of the whole run, which has no such values", inside_);
     std::printf("\n");
     std::fflush(stdout);
@@ -169,7 +176,8 @@ class Slices {
   // The problem with a result, or "": the distance of tensors relative to their magnitude. If values nearly cancel,
   // both must be as near to f64 as eager is, within a factor of 4 and two units in the last place.
   template <class Error>
-  std::string problem_of(const Tensor& got, const Tensor& wanted, bool is_exact, Exact& exact, size_t k, const Error& error_of_eager) {
+  std::string problem_of(const Tensor& got, const Tensor& wanted, bool is_exact, Exact& exact, size_t k,
+                         const Error& error_of_eager) {
     ++results_;
     if (is_same(got, wanted)) {
       ++same_;
@@ -178,7 +186,9 @@ class Slices {
     char text[200] = "";
     if (is_exact || !is_floating(wanted.dtype())) {
       const auto found = find_difference(got, wanted, AllowedDifference{});
-      if (found) std::snprintf(text, sizeof text, "element %zu is %.9g, and %.9g in the whole run", found->index, found->actual, found->expected);
+      if (found)
+        std::snprintf(text, sizeof text, "element %zu is %.9g, and %.9g in the whole run", found->index, found->actual,
+                      found->expected);
       return text;
     }
     const double distance = relative_distance(got, wanted);
@@ -194,8 +204,9 @@ class Slices {
       ++conditioned_;
       return {};
     }
-    std::snprintf(text, sizeof text, "%.2g of its size from the whole run; %.2g from f64, the whole run %.2g, eager %.2g", distance, own, of_whole,
-                  error_of_eager(k));
+    std::snprintf(text, sizeof text,
+                  "%.2g of its size from the whole run; %.2g from f64, the whole run %.2g, eager %.2g", distance, own,
+                  of_whole, error_of_eager(k));
     return text;
   }
 
@@ -226,7 +237,7 @@ int main(int count, char** arguments) {
   slices.check("eager", eager, "eager", eager, true);
   slices.check("the default list", all, "the default list", all, false);
   slices.check("the default list", all, "eager", eager, false);
-  std::printf("%lld pairs of cut points of %zu lines, %lld differ\n", static_cast<long long>(options.pairs), step.bound_symbols.size(),
-              slices.differ());
+  std::printf("%lld pairs of cut points of %zu lines, %lld differ\n", static_cast<long long>(options.pairs),
+              step.bound_symbols.size(), slices.differ());
   return slices.differ() == 0 ? 0 : 1;
 }

@@ -21,8 +21,8 @@ namespace fulgurite {
 
 namespace {
 
-constexpr int64_t keys = 8;   // sizes that each function is called with, with a gradient and without
-constexpr int64_t few = 12;   // versions that some functions keep
+constexpr int64_t keys = 8;  // sizes that each function is called with, with a gradient and without
+constexpr int64_t few = 12;  // versions that some functions keep
 
 /// How often a function is being recorded now for a key, without and with a gradient, and has been.
 struct Recorded {
@@ -92,7 +92,8 @@ Function make(Body body, bool keeps_all, bool is_symbolic, bool body_runs_once =
   }
   const auto f = jit(
       [recorded, body, body_runs_once](Tensor x) {
-        const Recorded::Scope scope(*recorded, body_runs_once ? static_cast<size_t>(2 * x.size(1).hint() + x.requires_grad()) : 0);
+        const Recorded::Scope scope(*recorded,
+                                    body_runs_once ? static_cast<size_t>(2 * x.size(1).hint() + x.requires_grad()) : 0);
         return body(x);
       },
       options);
@@ -137,7 +138,8 @@ Function make_function(int number) {
 /// Lines of explain() with the guards of an entry; symbolic entries are valid for more than these.
 bool has_twins(const std::string& explained) {
   std::set<std::string> seen;
-  for (size_t at = explained.find("  holds for: "); at != std::string::npos; at = explained.find("  holds for: ", at + 1))
+  for (size_t at = explained.find("  holds for: "); at != std::string::npos;
+       at = explained.find("  holds for: ", at + 1))
     if (!seen.insert(explained.substr(at, explained.find("  captured: ", at) - at)).second) return true;
   return false;
 }
@@ -177,7 +179,8 @@ int run(const Options& options) {
         const auto key = static_cast<int64_t>(1 + draw() % keys);
         const bool with_gradient = draw() % 2 == 0;
         try {
-          if (functions[which].call(key, with_gradient) != expected[which][static_cast<size_t>(2 * (key - 1) + with_gradient)])
+          if (functions[which].call(key, with_gradient) !=
+              expected[which][static_cast<size_t>(2 * (key - 1) + with_gradient)])
             report("function " + std::to_string(which) + ", key " + std::to_string(key) + ": a wrong result");
           if (t == 0 && call % 500 == 0 && functions[which].body_runs_once && has_twins(functions[which].explained()))
             report("function " + std::to_string(which) + " keeps two versions for one key");
@@ -195,12 +198,15 @@ int run(const Options& options) {
     evicted += stats.evicted;
     compiles += stats.versions + stats.evicted;
     if (!function.body_runs_once) continue;
-    if (function.recorded->at_once && !function.is_symbolic) report("function " + std::to_string(i) + ": a key was compiled by two threads at once");
+    if (function.recorded->at_once && !function.is_symbolic)
+      report("function " + std::to_string(i) + ": a key was compiled by two threads at once");
     if (has_twins(function.explained())) report("function " + std::to_string(i) + " keeps two versions for one key");
     for (const std::atomic<int>& times : function.recorded->times)
-      if (function.keeps_all && times > 1) report("function " + std::to_string(i) + ": a key that was never evicted was compiled twice");
+      if (function.keeps_all && times > 1)
+        report("function " + std::to_string(i) + ": a key that was never evicted was compiled twice");
   }
-  std::printf("%d functions, %lld compiles, %lld evictions\n", options.functions, static_cast<long long>(compiles), static_cast<long long>(evicted));
+  std::printf("%d functions, %lld compiles, %lld evictions\n", options.functions, static_cast<long long>(compiles),
+              static_cast<long long>(evicted));
   std::printf("%ld calls, %ld wrong\n", static_cast<long>(options.threads) * options.calls, wrong.load());
   return wrong == 0 ? 0 : 1;
 }

@@ -6,7 +6,9 @@ namespace {
 
 Tensor loss_of(models::Gpt model, Tensor tokens, Tensor targets) { return model.loss(tokens, targets); }
 
-std::optional<Dtype> autocast_of(const StepOptions& options) { return options.is_bf16 ? std::optional(Dtype::bf16) : std::nullopt; }
+std::optional<Dtype> autocast_of(const StepOptions& options) {
+  return options.is_bf16 ? std::optional(Dtype::bf16) : std::nullopt;
+}
 
 }  // namespace
 
@@ -14,11 +16,11 @@ TrainingStep::TrainingStep(const StepOptions& options)
     : options_(options),
       model_(models::make_gpt(options.sizes)),
       optimizer_(nn::parameters(model_), {.lr = 1e-3, .weight_decay = 0.1}),
-      function_(jit(
-          std::function<Tensor(Tensor, Tensor)>([this](Tensor tokens, Tensor targets) {
-            return options_.is_divided ? loss_of(model_, tokens, targets) : step(tokens, targets);
-          }),
-          {.executors = options.executors, .autocast = options.is_divided ? autocast_of(options) : std::nullopt})),
+      function_(
+          jit(std::function<Tensor(Tensor, Tensor)>([this](Tensor tokens, Tensor targets) {
+                return options_.is_divided ? loss_of(model_, tokens, targets) : step(tokens, targets);
+              }),
+              {.executors = options.executors, .autocast = options.is_divided ? autocast_of(options) : std::nullopt})),
       tokens_(randint(0, options.sizes.vocabulary, {options.batch, options.sizes.block})),
       targets_(randint(0, options.sizes.vocabulary, {options.batch, options.sizes.block})) {}
 

@@ -12,10 +12,11 @@ namespace fulgurite::test {
 
 /// Members are given in this order.
 struct StepOptions {
-  models::GptOptions sizes{.vocabulary = 65, .layers = 6, .heads = 6, .width = 384, .block = 256, .bias = true, .tanh_gelu = true};
+  models::GptOptions sizes{
+      .vocabulary = 65, .layers = 6, .heads = 6, .width = 384, .block = 256, .bias = true, .tanh_gelu = true};
   int64_t batch = 8;
-  bool is_bf16 = false;                     // under autocast
-  bool is_divided = false;                  // a jitted loss and its backward(), else forward, backward and optimizer in one trace
+  bool is_bf16 = false;     // under autocast
+  bool is_divided = false;  // a jitted loss and its backward(), else forward, backward and optimizer in one trace
   std::vector<std::string> executors = {};  // empty: the default list
 };
 

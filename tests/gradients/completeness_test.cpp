@@ -27,7 +27,8 @@ const std::map<std::string_view, std::string_view> constant_operators = {
 /// Parameters of differentiable operators that get no gradient.
 const std::map<std::string_view, std::string_view> constant_parameters = {
     {"prims.with_history value", "gives its values alone"},
-    {"prims.scaled_dot_product_attention_backward logsumexp", "says how large the weights are, which come from the scores"},
+    {"prims.scaled_dot_product_attention_backward logsumexp",
+     "says how large the weights are, which come from the scores"},
     {"torch.Tensor.view_as other", "gives its shape alone"},
     {"torch.Tensor.reshape_as other", "gives its shape alone"},
     {"torch.Tensor.expand_as other", "gives its shape alone"},

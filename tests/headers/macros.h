@@ -1,5 +1,5 @@
-// Macros that headers of other projects define, with values that no identifier survives. Included before the library's headers.
-// Xlib
+// Macros that headers of other projects define, with values that no identifier survives. Included before the library's
+// headers. Xlib
 #define None 0L
 #define Bool int
 #define Status int
@@ -43,10 +43,10 @@
 #define TRANSPARENT 1
 // <complex.h> and others
 #define I (0 + 1)
-#define check(x) x!
-#define verify(x) x!
-#define require(x) x!
-#define CHECK(x) x!
+#define check(x) x !
+#define verify(x) x !
+#define require(x) x !
+#define CHECK(x) x !
 #define DEBUG 1
 // Behind the standard headers, which take them back.
 #include <algorithm>

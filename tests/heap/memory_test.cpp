@@ -24,7 +24,8 @@ int64_t resident_bytes() {
 void make_and_destroy(int number) {
   const Tensor weight = ones({4});
   const Cache caches[] = {Cache::constant_values, Cache::symbolic_values, Cache::no_caching, Cache::same_input};
-  const auto f = jit([weight](Tensor x) { return sum(tanh(x * weight) + x); }, {.cache = caches[number % 4], .limits = {.versions = 2}});
+  const auto f = jit([weight](Tensor x) { return sum(tanh(x * weight) + x); },
+                     {.cache = caches[number % 4], .limits = {.versions = 2}});
   for (int64_t rows = 1; rows < 5; ++rows) {
     const Tensor x = ones({number % 4 == 3 ? 3 : rows, 4}).requires_grad_();
     f(x).backward();

@@ -142,8 +142,7 @@ TEST("files of other kinds are named as what they are") {
        "is a Git LFS pointer, not the file that it stands for");
   says("\n<!DOCTYPE html><html><body>Sign in</body></html>", "is a web page, not a safetensors file");
   says("<html>", "is a web page");
-  says("PK\3\4....archive/data.pkl....",
-       "is a PyTorch checkpoint (a zip archive)");
+  says("PK\3\4....archive/data.pkl....", "is a PyTorch checkpoint (a zip archive)");
   says("PK\3\4....arr_0.npy", "is a zip archive, not a safetensors file");
   says("\x80\x02}q\x01(X\x05weight", "is a pickle (a PyTorch checkpoint?)");
   says("\x1f\x8b\x08 more", "is compressed with gzip");

@@ -40,7 +40,8 @@ Trace two_results() {
 
 }  // namespace
 
-TEST("the Python form spells arguments as PyTorch does") { expect_python(many_arguments(), R"(
+TEST("the Python form spells arguments as PyTorch does") {
+  expect_python(many_arguments(), R"(
 import torch
 
 @torch.no_grad()
@@ -80,9 +81,11 @@ def computation(t_0, t_1):
       # t25 = prims.mul(t20, t24)  # t25: "cpu f64[1, 2, 2]"
   t26 = t25.to(torch.bool)  # t26: "cpu bool[1, 2, 2]"
   return t26
-)"); }
+)");
+}
 
-TEST("the C++ form spells arguments as the library does") { expect_trace(many_arguments(), R"(
+TEST("the C++ form spells arguments as the library does") {
+  expect_trace(many_arguments(), R"(
 #include <fulgurite/fulgurite.h>
 #include <limits>
 using namespace fulgurite;
@@ -124,7 +127,8 @@ Tensor computation(Tensor t_0, Tensor t_1) {
   auto t26 = prims::convert_element_type(t25, Dtype::boolean);  // t26: "cpu bool[1, 2, 2]"
   return t26;
 }
-)"); }
+)");
+}
 
 TEST("several results and lists of results are bound to names") {
   expect_trace(two_results(), R"(
@@ -163,7 +167,8 @@ def computation(t_0):
 }
 
 TEST("depth chooses how many levels of a decomposition are shown") {
-  const Trace trace = record({f32({4, 6})}, [](auto& x) -> std::vector<Tensor> { return {nn::dropout(x[0], 0.5, true)}; });
+  const Trace trace =
+      record({f32({4, 6})}, [](auto& x) -> std::vector<Tensor> { return {nn::dropout(x[0], 0.5, true)}; });
   expect_text(trace.cpp({.time = false, .source = false, .depth = 0}), R"(
 #include <fulgurite/fulgurite.h>
 using namespace fulgurite;
@@ -335,11 +340,11 @@ def computation(t_0):
 }
 
 TEST("keywords and names of functions make no bad variables") {
-  const Trace trace = record({{{2}, Dtype::f32, false, "lambda"}, {{2}, Dtype::f32, false, "exp"}},
-                             [](auto& x) -> std::vector<Tensor> {
-                               const Tensor a = add(x[0], x[1]);
-                               return {exp(a)};
-                             });
+  const Trace trace =
+      record({{{2}, Dtype::f32, false, "lambda"}, {{2}, Dtype::f32, false, "exp"}}, [](auto& x) -> std::vector<Tensor> {
+        const Tensor a = add(x[0], x[1]);
+        return {exp(a)};
+      });
   expect_trace(trace, R"(
 #include <fulgurite/fulgurite.h>
 using namespace fulgurite;

@@ -171,7 +171,11 @@ TEST("a second derivative converts nothing more") {
 
 TEST("with autocasting inside, what only stands for others is recorded as these") {
   const Tensor m = rand({4, 4});
-  const auto f = jit([](Tensor x) { return einsum("ij,jk->ik", {x, x}); }, {.executors = {"eager"}, .autocast = Dtype::bf16});
+  const auto f = jit(
+      [](Tensor x) {
+        return einsum("ij,jk->ik", {x, x});
+      },
+      {.executors = {"eager"}, .autocast = Dtype::bf16});
   expect_equal(f(m).dtype(), Dtype::bf16);
   const Trace recorded = last_traces(f).front();
   for (const BoundSymbol& bound : recorded.bound_symbols) expect(bound.name() != "einsum");
@@ -187,7 +191,8 @@ TEST("verify_against_eager allows a result what the dtypes allow that its lines 
     return (scaled + 0.3).to(Dtype::f32);
   };
   const Tensor x = randn({64, 32});
-  const auto f = jit(function, {.executors = {"fuser"}, .debug = {.verify_against_eager = true}, .allow_excess_precision = true});
+  const auto f =
+      jit(function, {.executors = {"fuser"}, .debug = {.verify_against_eager = true}, .allow_excess_precision = true});
   const Tensor fused = f(x), eager = function(x);
   expect(max(abs(fused - eager)).item<float>() > 1e-3f, "both round alike");
 }

@@ -10,7 +10,8 @@ TEST("random functions that branch on sizes and numbers: a hit gives what eager 
     const std::string problem = check_branch_program(seed, counts);
     expect(problem.empty(), problem);
   }
-  expect(counts.hits * 6 > counts.calls, "only " + std::to_string(counts.hits) + " hits in " + std::to_string(counts.calls) + " calls");
+  expect(counts.hits * 6 > counts.calls,
+         "only " + std::to_string(counts.hits) + " hits in " + std::to_string(counts.calls) + " calls");
   expect_equal(counts.constants, std::vector<std::string>());
 }
 

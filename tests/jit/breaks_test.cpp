@@ -75,8 +75,14 @@ TEST("a function with two breaks is three pieces, forward and backward") {
   size_t backward = 0;
   for (const Trace& stage : last_backward_traces(f)) backward += stage.provenance == "Backward";
   expect_equal(backward, size_t{3});
-  const auto whole = jit([](Tensor t) { graph_break(); return t * 2; }, {.fullgraph = true});
-  expect_error([&] { whole(x); }, "graph_break() inside a traced function: a graph break, which cannot be made with fullgraph = true");
+  const auto whole = jit(
+      [](Tensor t) {
+        graph_break();
+        return t * 2;
+      },
+      {.fullgraph = true});
+  expect_error([&] { whole(x); },
+               "graph_break() inside a traced function: a graph break, which cannot be made with fullgraph = true");
   expect_error([&] { whole(x); }, "breaks_test.cpp:");
 }
 
@@ -237,7 +243,9 @@ TEST("one value written under a mask needs no break") {
   const Tensor x = arange(6, {.dtype = Dtype::f32}).reshape({3, 2}), mask = tensor({true, false, true});
   expect_near(jitted(x, mask, tensor({8.0, 9.0})).to_vector<float>(), {8, 9, 2, 3, 8, 9});
   expect_near(jitted(x, mask, tensor({{8.0, 9.0}})).to_vector<float>(), {8, 9, 2, 3, 8, 9});
-  const auto inside = [](Tensor v, Tensor value) { return sum(square(index_put(v, {Tensor(), tensor({true, false})}, value, true))); };
+  const auto inside = [](Tensor v, Tensor value) {
+    return sum(square(index_put(v, {Tensor(), tensor({true, false})}, value, true)));
+  };
   const Tensor leaf = x.clone().requires_grad_(), value = tensor(0.5).requires_grad_();
   inside(leaf, value).backward();
   expect_near(leaf.grad().to_vector<float>(), {1, 2, 5, 6, 9, 10});
@@ -249,7 +257,8 @@ TEST("where a function is differentiated or recorded alone there can be no break
   const auto asks = [](Tensor x) { return x * sum(x).item<double>(); };
   const auto total = [asks](Tensor x) { return sum(asks(x)); };
   const Tensor x = tensor({1.0, 2.0});
-  const std::string inside = "item() needs the value of cpu f32[] inside a traced function: a graph break, which cannot be made inside ";
+  const std::string inside =
+      "item() needs the value of cpu f32[] inside a traced function: a graph break, which cannot be made inside ";
   expect_error([&] { grad(total)(x); }, inside + "grad(), value_and_grad(), vjp() and trace()");
   expect_error([&] { jit(grad(total))(x); }, inside + "grad()");
   expect_error([&] { vjp(asks, x); }, inside + "grad()");

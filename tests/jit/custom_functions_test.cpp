@@ -278,7 +278,9 @@ struct Once {
     context.save_for_backward({x});
     return x * x;
   }
-  static Tensor backward(autograd::Context& context, Tensor gradient) { return gradient * 2 * context.saved_tensors()[0]; }
+  static Tensor backward(autograd::Context& context, Tensor gradient) {
+    return gradient * 2 * context.saved_tensors()[0];
+  }
 };
 
 struct Forward {
@@ -306,7 +308,8 @@ TEST("a function that writes its argument, and one that gives it back") {
   const Tensor y = x * 1;
   expect_near(values(argument(y)), {6, 12, 18});
   expect_near(values(y), {2, 4, 6});
-  expect_error([&] { argument(x); }, "a jitted function writes in place into a leaf tensor that requires grad, cpu f32[3]");
+  expect_error([&] { argument(x); },
+               "a jitted function writes in place into a leaf tensor that requires grad, cpu f32[3]");
   check_all_ways([](Tensor t) { return autograd::apply<Same>(t); }, tensor({1.0, 2.0}));
 }
 
@@ -329,7 +332,8 @@ TEST("outputs without gradients, and functions that can be differentiated once o
   const auto total = [](Tensor t) { return sum(autograd::apply<Once>(t)); };
   const auto inside = jit(value_and_grad(total));  // of a leaf: the result could be differentiated, and is not
   expect_near(values(inside(x).second), {6, 2});
-  expect_error([&] { sum(inside(x).second).backward(); }, "a second derivative of Once, which is marked once_differentiable");
+  expect_error([&] { sum(inside(x).second).backward(); },
+               "a second derivative of Once, which is marked once_differentiable");
 
   const auto never = jit([](Tensor t) { return autograd::apply<Forward>(t); });
   expect_near(values(never(x)), {3, 1});

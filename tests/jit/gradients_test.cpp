@@ -90,12 +90,16 @@ TEST("vjp pulls a cotangent of the result's type back") {
 
 TEST("grad needs a scalar") {
   expect_error([] { grad([](Tensor x) { return x * 2; })(ones({2})); }, "must return a scalar floating tensor");
-  expect_error([] { grad([](Tensor x) { return sum(x); })(arange(3)); }, "what is differentiated has no floating tensor, only cpu i64[3]");
-  expect_error([] { grad([](Tensor x) { return sum(x.add_(1)); })(ones({2})); }, "a leaf tensor that requires grad is written in place: t_0");
-  expect_error([] {
-    const auto pulled = vjp([](Tensor x) { return x * 2; }, ones({2}));
-    pulled.second(ones({3}));
-  }, "the cotangent is cpu f32[3]");
+  expect_error([] { grad([](Tensor x) { return sum(x); })(arange(3)); },
+               "what is differentiated has no floating tensor, only cpu i64[3]");
+  expect_error([] { grad([](Tensor x) { return sum(x.add_(1)); })(ones({2})); },
+               "a leaf tensor that requires grad is written in place: t_0");
+  expect_error(
+      [] {
+        const auto pulled = vjp([](Tensor x) { return x * 2; }, ones({2}));
+        pulled.second(ones({3}));
+      },
+      "the cotangent is cpu f32[3]");
 }
 
 TEST("checkpoint recomputes in the backward of a jitted function") {
@@ -129,11 +133,17 @@ def computation(t_0):
 
 TEST("a function of integers alone has no gradient") {
   const auto doubled = [](Tensor x) { return sum(x * 2.0); };
-  const std::string said = "grad: what is differentiated has no floating tensor, only cpu i64[2], and integers have no gradient";
+  const std::string said =
+      "grad: what is differentiated has no floating tensor, only cpu i64[2], and integers have no gradient";
   expect_error([&] { grad(doubled)(tensor({5, 6})); }, said);
   expect_error([&] { jit([&](Tensor x) { return grad(doubled)(x); })(tensor({5, 6})); }, said);
-  expect_error([&] { value_and_grad(doubled)(tensor({5, 6})); }, "value_and_grad: what is differentiated has no floating tensor");
-  expect_error([&] { vjp(doubled, tensor({true})); }, "vjp: what is differentiated has no floating tensor, only cpu bool[1]");
+  expect_error(
+      [&] {
+        value_and_grad(doubled)(tensor({5, 6}));
+      },
+      "value_and_grad: what is differentiated has no floating tensor");
+  expect_error([&] { vjp(doubled, tensor({true})); },
+               "vjp: what is differentiated has no floating tensor, only cpu bool[1]");
   // Beside a floating tensor an integer one is given back.
   const auto both = [](std::pair<Tensor, Tensor> x) { return sum(x.first * x.second); };
   const auto [slope, places] = grad(both)(std::pair(tensor({1.0, 2.0}), tensor({5, 6})));

@@ -72,7 +72,9 @@ TEST("flags, numbers and texts of a model, and its tensors") {
 }
 
 TEST("texts among the arguments, long ones and empty ones too") {
-  const auto f = jit([](Tensor x, std::string mode) { return x * static_cast<double>(mode.size()) + (mode.ends_with("b") ? 100 : 0); });
+  const auto f = jit([](Tensor x, std::string mode) {
+    return x * static_cast<double>(mode.size()) + (mode.ends_with("b") ? 100 : 0);
+  });
   const Tensor x = ones({1});
   const std::string many(100, 'a');
   for (const std::string& mode : {std::string(), std::string("a"), std::string("b"), many, many.substr(1) + "b"})
@@ -82,8 +84,10 @@ TEST("texts among the arguments, long ones and empty ones too") {
 }
 
 TEST("strides, where the function asks for them") {
-  const auto f = jit([](Tensor x) { return x.is_contiguous() ? x * 1 : x * static_cast<double>(x.strides()[0].hint() + 10); });
-  const Tensor rows = arange(6, {.dtype = Dtype::f32}).reshape({3, 2}), columns = arange(6, {.dtype = Dtype::f32}).reshape({2, 3}).t();
+  const auto f =
+      jit([](Tensor x) { return x.is_contiguous() ? x * 1 : x * static_cast<double>(x.strides()[0].hint() + 10); });
+  const Tensor rows = arange(6, {.dtype = Dtype::f32}).reshape({3, 2}),
+               columns = arange(6, {.dtype = Dtype::f32}).reshape({2, 3}).t();
   const auto first = [&](const Tensor& x) { return f(x).contiguous().to_vector<float>()[1]; };
   expect_near(first(rows), 1);
   expect_near(first(columns), 33);
@@ -120,7 +124,8 @@ TEST("strides of views of arguments, of captured tensors and of values") {
   const Tensor captured = ones({2, 3});
   const auto f = jit([captured](Tensor x) {
     const Tensor turned = x.t(), made = (x * 2).t(), own = x + 1;
-    const Int sum = turned.strides()[0] * 1000 + made.strides()[0] * 100 + own.strides()[0] * 10 + captured.strides()[0];
+    const Int sum =
+        turned.strides()[0] * 1000 + made.strides()[0] * 100 + own.strides()[0] * 10 + captured.strides()[0];
     return x * static_cast<double>(sum.hint());
   });
   expect_near(f(ones({2, 3}))(0, 0).item<double>(), 1 * 1000 + 1 * 100 + 3 * 10 + 3);

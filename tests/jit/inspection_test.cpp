@@ -67,9 +67,9 @@ TEST("transforms of the user's run between the gradient and the executors") {
   int runs = 0;
   const auto f = jit([](Tensor x) { return x + 1; });
   const auto g = with_transforms(f, {[&](const Trace& trace) {
-    ++runs;
-    return trace;
-  }});
+                                   ++runs;
+                                   return trace;
+                                 }});
   expect_near(g(ones({1})).to_vector<float>(), {2});
   expect_equal(runs, 1);
   expect_equal(cache_misses(f), 0);
@@ -95,24 +95,29 @@ TEST("what a user's transform gives is checked, whoever asked for it or not") {
     return out;
   };
   for (const bool is_differentiated : {false, true})
-    expect_refused(grows,
-                   "after \"User transform\", transform 0 of those given to with_transforms: the trace computation is broken, symbol 0 (torch.sin): "
-                   "t0 is cpu f32[64, 64], its rule says cpu f32[2, 3]",
-                   is_differentiated);
-  expect_refused([](const Trace& trace) {
-    Trace out = trace;
-    Value more = with_shape(trace.args[0], {64, 64});
-    auto* proxy = new TensorProxy(more.tensor());
-    proxy->id = out.next_id++;
-    proxy->name = "more";
-    out.args.push_back(Value(detail::Ref<TensorProxy>(proxy)));
-    return out;
-  }, "it takes 2 arguments, before it were 1");
-  expect_refused([](const Trace& trace) {
-    Trace out = trace;
-    out.bound_symbols.change().back().args.push_back(out.bound_symbols.read()[0].outputs.read()[0]);
-    return out;
-  }, "it returns 2 values, before it were 1");
+    expect_refused(
+        grows,
+        "after \"User transform\", transform 0 of those given to with_transforms: the trace computation is broken, symbol 0 (torch.sin): "
+        "t0 is cpu f32[64, 64], its rule says cpu f32[2, 3]",
+        is_differentiated);
+  expect_refused(
+      [](const Trace& trace) {
+        Trace out = trace;
+        Value more = with_shape(trace.args[0], {64, 64});
+        auto* proxy = new TensorProxy(more.tensor());
+        proxy->id = out.next_id++;
+        proxy->name = "more";
+        out.args.push_back(Value(detail::Ref<TensorProxy>(proxy)));
+        return out;
+      },
+      "it takes 2 arguments, before it were 1");
+  expect_refused(
+      [](const Trace& trace) {
+        Trace out = trace;
+        out.bound_symbols.change().back().args.push_back(out.bound_symbols.read()[0].outputs.read()[0]);
+        return out;
+      },
+      "it returns 2 values, before it were 1");
   expect_refused([](const Trace&) { return Trace(); }, "it has no return");
 }
 

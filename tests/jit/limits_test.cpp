@@ -83,7 +83,8 @@ TEST("4096 entries are kept where nothing else is said") {
 
 TEST("versions go when all take more bytes than they may") {
   const auto make = [](int64_t bytes) {
-    return jit([](Tensor x, Tensor w) { return sum(relu(x) * w); }, {.executors = {"eager"}, .limits = {.warn_after = 0, .bytes = bytes}});
+    return jit([](Tensor x, Tensor w) { return sum(relu(x) * w); },
+               {.executors = {"eager"}, .limits = {.warn_after = 0, .bytes = bytes}});
   };
   const Tensor w = ones({1}).requires_grad_();
   const auto bytes_of = [](const auto& f) {
@@ -110,13 +111,16 @@ TEST("versions go when all take more bytes than they may") {
 
 TEST("sets of values, versions with symbols and pieces have limits too") {
   const NoGrad no_grad;
-  const auto f = jit([](Tensor x) { return x + x.size(0); }, {.cache = Cache::symbolic_values, .limits = {.sets_of_values = 2}});
-  for (int64_t size = 1; size < 10; ++size) expect_near(f(zeros({size})).to_vector<float>()[0], static_cast<double>(size));
+  const auto f =
+      jit([](Tensor x) { return x + x.size(0); }, {.cache = Cache::symbolic_values, .limits = {.sets_of_values = 2}});
+  for (int64_t size = 1; size < 10; ++size)
+    expect_near(f(zeros({size})).to_vector<float>()[0], static_cast<double>(size));
   expect_equal(cache_misses(f), 1);
   expect_equal(cache_stats(f).sets_of_values, 2);
   expect_equal(cache_stats(f).evicted, 7);
 
-  const auto g = jit([](Tensor x, int64_t n) { return x * n; }, {.cache = Cache::symbolic_values, .limits = {.versions = 2}});
+  const auto g =
+      jit([](Tensor x, int64_t n) { return x * n; }, {.cache = Cache::symbolic_values, .limits = {.versions = 2}});
   const auto call = [&](int64_t n) { expect_near(g(ones({2}), n).to_vector<float>()[0], static_cast<double>(n)); };
   for (const int64_t n : {1, 2, 1, 3}) call(n);  // 2 goes
   expect_equal(cache_misses(g), 3);

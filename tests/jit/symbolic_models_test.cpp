@@ -28,7 +28,8 @@ TEST("a GPT's training step at 40 pairs of batch and length is one compile and g
         expect_equal(value.item<float>(), expected.item<float>());
         const auto named = nn::named_parameters(gradients), others = nn::named_parameters(expected_gradients);
         for (size_t i = 0; i < named.size(); ++i)
-          expect_equal(named[i].second.contiguous().to_vector<float>(), others[i].second.contiguous().to_vector<float>());
+          expect_equal(named[i].second.contiguous().to_vector<float>(),
+                       others[i].second.contiguous().to_vector<float>());
       }
   expect_equal(pairs, 80);
   expect(cache_misses(symbolic) == 1, explain(symbolic));
@@ -38,10 +39,14 @@ TEST("a GPT's training step at 40 pairs of batch and length is one compile and g
 
 TEST("a LLaMA block whose key-value cache grows is one compile") {
   const NoGrad no_grad;
-  const models::LlamaOptions options{.layers = 1, .heads = 4, .key_value_heads = 2, .width = 32, .hidden = 48, .block = 32};
+  const models::LlamaOptions options{
+      .layers = 1, .heads = 4, .key_value_heads = 2, .width = 32, .hidden = 48, .block = 32};
   const models::LlamaBlock block = models::make_llama_block(options);
-  const auto [cosines, sines] = models::rotary_tables(options.block, options.width / options.heads, options.rotary_base);
-  const auto step = [&block](Tensor x, Tensor cosine, Tensor sine, models::KeyValues past) { return block.step(x, cosine, sine, past); };
+  const auto [cosines, sines] =
+      models::rotary_tables(options.block, options.width / options.heads, options.rotary_base);
+  const auto step = [&block](Tensor x, Tensor cosine, Tensor sine, models::KeyValues past) {
+    return block.step(x, cosine, sine, past);
+  };
   const auto f = jit(step, {.cache = Cache::symbolic_values});
 
   const Tensor x = randn({3, 20, 32});
@@ -51,7 +56,8 @@ TEST("a LLaMA block whose key-value cache grows is one compile") {
   models::KeyValues past = begun;
   expect_near(first.to_vector<float>(), whole.narrow(1, 0, 1).contiguous().to_vector<float>(), 1e-5);
   for (int64_t position = 1; position < 20; ++position) {
-    const auto [y, all] = f(x.narrow(1, position, 1), cosines.narrow(0, position, 1), sines.narrow(0, position, 1), past);
+    const auto [y, all] =
+        f(x.narrow(1, position, 1), cosines.narrow(0, position, 1), sines.narrow(0, position, 1), past);
     expect_near(y.to_vector<float>(), whole.narrow(1, position, 1).contiguous().to_vector<float>(), 1e-5);
     expect_equal(all.keys.size(2).hint(), position + 1);
     past = all;

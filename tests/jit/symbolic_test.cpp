@@ -242,7 +242,8 @@ TEST("numbers far beyond what a double holds are compared exactly") {
 }
 
 TEST("numbers among the results are those of each call") {
-  const auto f = jit([](Tensor x, Float s) { return std::tuple<Tensor, Int, Float>(x + 1, x.size(0) * 2, s * 0.5); }, symbolic);
+  const auto f =
+      jit([](Tensor x, Float s) { return std::tuple<Tensor, Int, Float>(x + 1, x.size(0) * 2, s * 0.5); }, symbolic);
   const auto [y, n, h] = f(ones({2}), 1.0);
   expect_equal(static_cast<int64_t>(n), 4);
   expect_equal(static_cast<double>(h), 0.5);
@@ -271,7 +272,8 @@ TEST("mark_dynamic makes one size a symbol in constant mode") {
   for (const int64_t rows : {2, 3, 4}) {
     const Tensor x = ones({rows, 2});
     mark_dynamic(x, 0);
-    expect_near(f(x).to_vector<float>(), std::vector<double>(static_cast<size_t>(rows), 2.0 * static_cast<double>(rows)));
+    expect_near(f(x).to_vector<float>(),
+                std::vector<double>(static_cast<size_t>(rows), 2.0 * static_cast<double>(rows)));
   }
   expect_equal(cache_misses(f), 1);
   expect_trace(last_traces(f).front(), R"(
@@ -350,7 +352,8 @@ TEST("double backward works at every size") {
     const Tensor x = full({size}, 2.0).requires_grad_();
     const Tensor first = autograd::grad({f(x)}, {x}, {}, {.create_graph = true})[0];
     const Tensor second = autograd::grad({sum(first)}, {x})[0];
-    expect_near(second.to_vector<float>(), std::vector<double>(static_cast<size_t>(size), 12.0 / static_cast<double>(size)));
+    expect_near(second.to_vector<float>(),
+                std::vector<double>(static_cast<size_t>(size), 12.0 / static_cast<double>(size)));
   }
   expect_equal(cache_misses(f), 1);
 }
@@ -358,16 +361,19 @@ TEST("double backward works at every size") {
 TEST("a GPT's loss and gradients at many batches and lengths are one compile") {
   models::Gpt model = models::make_gpt({.vocabulary = 11, .layers = 2, .heads = 2, .width = 16, .block = 8});
   const auto loss = [](models::Gpt m, Tensor tokens, Tensor targets) { return m.loss(tokens, targets); };
-  const auto f = jit([&](Tensor tokens, Tensor targets) { return value_and_grad<0>(loss)(model, tokens, targets); }, symbolic);
+  const auto f =
+      jit([&](Tensor tokens, Tensor targets) { return value_and_grad<0>(loss)(model, tokens, targets); }, symbolic);
   const auto g = jit([&](Tensor tokens, Tensor targets) { return value_and_grad<0>(loss)(model, tokens, targets); });
-  for (const auto& [batch, length] : {std::pair(2, 5), std::pair(3, 4), std::pair(4, 8), std::pair(2, 7), std::pair(5, 2)}) {
+  for (const auto& [batch, length] :
+       {std::pair(2, 5), std::pair(3, 4), std::pair(4, 8), std::pair(2, 7), std::pair(5, 2)}) {
     const Tensor tokens = randint(0, 11, {batch, length}), targets = randint(0, 11, {batch, length});
     const auto [value, gradients] = f(tokens, targets);
     const auto [expected, expected_gradients] = g(tokens, targets);
     expect_equal(value.item<float>(), expected.item<float>());
     const auto named = nn::named_parameters(gradients), others = nn::named_parameters(expected_gradients);
     for (size_t i = 0; i < named.size(); ++i)
-      expect_near(named[i].second.contiguous().to_vector<float>(), others[i].second.contiguous().to_vector<float>(), 1e-5);
+      expect_near(named[i].second.contiguous().to_vector<float>(), others[i].second.contiguous().to_vector<float>(),
+                  1e-5);
   }
   expect_equal(cache_misses(f), 1);
   expect_symbols(f);
@@ -376,7 +382,8 @@ TEST("a GPT's loss and gradients at many batches and lengths are one compile") {
 TEST("more sets of sizes than are kept") {
   const auto f = jit([](Tensor x) { return x + x.size(0); }, symbolic);
   for (int round = 0; round < 2; ++round)
-    for (int64_t size = 1; size <= 200; ++size) expect_near(f(zeros({size})).to_vector<float>()[0], static_cast<double>(size));
+    for (int64_t size = 1; size <= 200; ++size)
+      expect_near(f(zeros({size})).to_vector<float>()[0], static_cast<double>(size));
   expect_equal(cache_misses(f), 1);
 }
 
@@ -385,9 +392,11 @@ TEST("same_input asks nothing, and check_traces verifies") {
   expect_near(f(ones({1}), 2.0).to_vector<float>(), {2});
   expect_near(f(ones({1}), 3.0).to_vector<float>(), {2});
   expect_equal(cache_misses(f), 1);
-  const auto g = jit([](Tensor x, double s) { return x * s; }, {.cache = Cache::same_input, .debug = {.check_traces = true}});
+  const auto g =
+      jit([](Tensor x, double s) { return x * s; }, {.cache = Cache::same_input, .debug = {.check_traces = true}});
   g(ones({1}), 2.0);
-  expect_error([&] { g(ones({1}), 3.0); }, "Cache::same_input, and this call is unlike the first: n_0: 3.0 instead of 2.0");
+  expect_error([&] { g(ones({1}), 3.0); },
+               "Cache::same_input, and this call is unlike the first: n_0: 3.0 instead of 2.0");
 }
 
 }  // namespace fulgurite

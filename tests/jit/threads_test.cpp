@@ -49,7 +49,8 @@ TEST("threads that miss the same key compile it once") {
       const NoGrad no_grad;
       for (int64_t size = 2; size < 6; ++size) {
         const Tensor x = ones({size});
-        if (std::abs(f(x).item<float>() - 2.7182817f * static_cast<float>(size)) > 1e-4f) throw UserError("a wrong result");
+        if (std::abs(f(x).item<float>() - 2.7182817f * static_cast<float>(size)) > 1e-4f)
+          throw UserError("a wrong result");
       }
     });
     expect_equal(recorded.load(), cache == Cache::constant_values ? 4 : 1);
@@ -63,7 +64,8 @@ TEST("threads call and differentiate many functions with hits, misses and gradie
   for (int i = 0; i < 10; ++i) {
     const double scale = i + 1;
     if (i % 2) functions.emplace_back(jit([scale](Tensor x) { return sum(sin(x) * scale); }));
-    else functions.emplace_back(jit([scale](Tensor x) { return sum(sin(x) * scale); }, {.cache = Cache::symbolic_values}));
+    else
+      functions.emplace_back(jit([scale](Tensor x) { return sum(sin(x) * scale); }, {.cache = Cache::symbolic_values}));
   }
   run_threads([&](int thread) {
     for (int call = 0; call < 60; ++call) {

@@ -58,13 +58,16 @@ TEST("the order of a scaled step is checked") {
   optim::GradScaler scaler;
   scaler.scale(sum(w)).backward();
   scaler.unscale_(optimizer);
-  expect_error([&] { scaler.unscale_(optimizer); }, "GradScaler::unscale_() a second time; call update() after each step");
+  expect_error([&] { scaler.unscale_(optimizer); },
+               "GradScaler::unscale_() a second time; call update() after each step");
   scaler.step(optimizer);
   expect_error([&] { scaler.step(optimizer); }, "GradScaler::step() a second time; call update() after each step");
-  expect_error([&] { scaler.unscale_(optimizer); }, "GradScaler::unscale_() after step(); call update() after each step");
+  expect_error([&] { scaler.unscale_(optimizer); },
+               "GradScaler::unscale_() after step(); call update() after each step");
   expect_error([] { optim::GradScaler bad({.init_scale = 0}); }, "GradScaler: init_scale must be positive, got 0");
   expect_error([] { optim::GradScaler bad({.growth_factor = 1}); }, "GradScaler: growth_factor must be above 1, got 1");
-  expect_error([] { optim::GradScaler bad({.backoff_factor = 1}); }, "GradScaler: backoff_factor must be between 0 and 1, got 1");
+  expect_error([] { optim::GradScaler bad({.backoff_factor = 1}); },
+               "GradScaler: backoff_factor must be between 0 and 1, got 1");
   optim::GradScaler disabled({.enabled = false});
   expect(disabled.scale(w).is_same(w));
   expect(disabled.step(optimizer));

@@ -12,7 +12,8 @@ namespace {
 
 models::Llama small() {
   manual_seed(5);
-  return models::make_llama({.vocabulary = 13, .layers = 2, .heads = 4, .key_value_heads = 2, .width = 16, .hidden = 24, .block = 6});
+  return models::make_llama(
+      {.vocabulary = 13, .layers = 2, .heads = 4, .key_value_heads = 2, .width = 16, .hidden = 24, .block = 6});
 }
 
 }  // namespace

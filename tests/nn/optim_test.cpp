@@ -163,9 +163,16 @@ TEST("a schedule's state goes on where it stopped") {
   expect_equal(other.iteration(), 7);
   expect_equal(two.learning_rate(), one.learning_rate());
   expect_error([&] { other.load_state_dict({}); }, "there is no \"iteration\"");
-  expect_error([&] { other.load_state_dict({{"iteration", tensor(-3)}, {"initial_lr", tensor({0.5})}}); },
-               "the iteration must be at least 0, not -3");
-  expect_error([&] { other.load_state_dict({{"iteration", tensor(3)}, {"initial_lr", tensor({0.5, 0.5})}}); }, "the optimizer has 1 groups");
+  expect_error(
+      [&] {
+        other.load_state_dict({{"iteration", tensor(-3)}, {"initial_lr", tensor({0.5})}});
+      },
+      "the iteration must be at least 0, not -3");
+  expect_error(
+      [&] {
+        other.load_state_dict({{"iteration", tensor(3)}, {"initial_lr", tensor({0.5, 0.5})}});
+      },
+      "the optimizer has 1 groups");
 }
 
 TEST("parameters of f64 are trained with rates, counts and norms of f64") {
@@ -178,14 +185,16 @@ TEST("parameters of f64 are trained with rates, counts and norms of f64") {
   descent.set_learning_rate(0.003);
   expect_equal(descent.learning_rate(), 0.003);
   optim::AdamW adam({w}, {.lr = 0.001});
-  expect(adam.state_dict().at("0.step").dtype() == Dtype::f64 && adam.state_dict().at("groups.0.lr").dtype() == Dtype::f64);
+  expect(adam.state_dict().at("0.step").dtype() == Dtype::f64 &&
+         adam.state_dict().at("groups.0.lr").dtype() == Dtype::f64);
   expect(optim::AdamW({leaf({1})}).state_dict().at("groups.0.lr").dtype() == Dtype::f32);
   for (const double size : {1e30, 1e-30}) {
     w.set_grad(tensor({3 * size, 4 * size}, {.dtype = Dtype::f64}));
     expect_near(optim::clip_grad_norm_({w, leaf({1})}, 1.0).item<double>() / size, 5, 1e-12);
     expect_near(w.grad()(0).item<double>(), size > 1 ? 0.6 : 3 * size, 1e-12);
     const Tensor single = tensor(3.0f);
-    const auto [clipped, norm] = optim::clip_grad_norm({tensor({3 * size, 4 * size}, {.dtype = Dtype::f64}), single}, 1.0);
+    const auto [clipped, norm] =
+        optim::clip_grad_norm({tensor({3 * size, 4 * size}, {.dtype = Dtype::f64}), single}, 1.0);
     expect(norm.dtype() == Dtype::f64 && clipped[0].dtype() == Dtype::f64 && clipped[1].dtype() == Dtype::f32);
   }
 }
@@ -194,7 +203,12 @@ TEST("AdamW in f64 takes the same step by its kernel and by its parts") {
   const auto trained = [](const std::vector<std::string>& executors) {
     const Tensor w = tensor({1.0, -2.0}, {.dtype = Dtype::f64}).requires_grad_();
     optim::AdamW optimizer({w}, {.lr = 0.001});
-    const auto step = jit([&](Tensor gradient) { optimizer.step({gradient}); return w * 1.0; }, {.executors = executors});
+    const auto step = jit(
+        [&](Tensor gradient) {
+          optimizer.step({gradient});
+          return w * 1.0;
+        },
+        {.executors = executors});
     for (int i = 0; i < 3; ++i) step(tensor({0.3, 1e-3}, {.dtype = Dtype::f64}));
     return w.detach().to_vector<double>();
   };
@@ -205,15 +219,22 @@ TEST("settings that make no sense are refused") {
   const std::vector<Tensor> w = {leaf({1})};
   using namespace optim;
   const double nan = std::nan("");
-  expect_error([&] { SGD(w, {.lr = -0.1}); }, "SGD: invalid learning rate lr: -0.1; it must be a finite number of at least 0");
+  expect_error([&] { SGD(w, {.lr = -0.1}); },
+               "SGD: invalid learning rate lr: -0.1; it must be a finite number of at least 0");
   expect_error([&] { SGD(w, {.lr = nan}); }, "SGD: invalid learning rate lr: nan");
   expect_error([&] { SGD(w, {.momentum = -1}); }, "SGD: invalid momentum value: -1.0");
   expect_error([&] { SGD(w, {.dampening = nan}); }, "SGD: invalid dampening value: nan");
   expect_error([&] { SGD(w, {.weight_decay = -1}); }, "SGD: invalid weight_decay value: -1.0");
-  expect_error([&] { SGD(w, {.nesterov = true}); }, "SGD: Nesterov momentum requires a momentum and zero dampening, not momentum 0.0");
-  expect_error([&] { SGD(w, {.momentum = 0.9, .dampening = 0.5, .nesterov = true}); }, "and dampening 0.5; set them, or nesterov to false");
+  expect_error([&] { SGD(w, {.nesterov = true}); },
+               "SGD: Nesterov momentum requires a momentum and zero dampening, not momentum 0.0");
+  expect_error([&] { SGD(w, {.momentum = 0.9, .dampening = 0.5, .nesterov = true}); },
+               "and dampening 0.5; set them, or nesterov to false");
   expect_error([&] { Adam(w, {.lr = -1}); }, "Adam: invalid learning rate lr: -1.0");
-  expect_error([&] { Adam(w, {.betas = {1.0, 0.9}}); }, "Adam: invalid beta parameter at index 0: 1.0; it must be from 0 to below 1");
+  expect_error(
+      [&] {
+        Adam(w, {.betas = {1.0, 0.9}});
+      },
+      "Adam: invalid beta parameter at index 0: 1.0; it must be from 0 to below 1");
   expect_error([&] { AdamW(w, {.betas = {0.9, -0.1}}); }, "AdamW: invalid beta parameter at index 1: -0.1");
   expect_error([&] { AdamW(w, {.betas = {nan, 0.9}}); }, "AdamW: invalid beta parameter at index 0: nan");
   expect_error([&] { AdamW(w, {.eps = -1e-8}); }, "AdamW: invalid epsilon value eps: -1e-08");
@@ -230,6 +251,7 @@ TEST("settings that make no sense are refused") {
   expect_error([&] { schedule.set_iteration(-5); }, "CosineSchedule: the iteration must be at least 0, not -5");
   expect_error([&] { static_cast<void>(schedule.learning_rate(2, 1)); }, "there is no group 1");
   expect_equal(schedule.iteration(), 0);
-  expect_error([&] { clip_grad_norm_(w, -1); }, "clip_grad_norm_: invalid max_norm: -1.0; it must be a number of at least 0");
+  expect_error([&] { clip_grad_norm_(w, -1); },
+               "clip_grad_norm_: invalid max_norm: -1.0; it must be a number of at least 0");
   expect_error([&] { clip_grad_norm(w, nan); }, "clip_grad_norm: invalid max_norm: nan");
 }

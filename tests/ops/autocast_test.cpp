@@ -14,7 +14,8 @@ Tensor reals(const Shape& sizes, Dtype dtype) { return (rand(sizes) * 0.8 + 0.1)
 std::string results(Dtype dtype) {
   manual_seed(4);
   const Tensor m = reals({4, 4}, dtype), v = reals({4}, dtype), batch = reals({2, 4, 4}, dtype);
-  const Tensor image = reals({2, 3, 8, 8}, dtype), volume = reals({1, 2, 4, 4, 4}, dtype), row = reals({1, 2, 8}, dtype);
+  const Tensor image = reals({2, 3, 8, 8}, dtype), volume = reals({1, 2, 4, 4, 4}, dtype),
+               row = reals({1, 2, 8}, dtype);
   const Tensor filters = reals({3, 3, 2, 2}, dtype), places = tensor({0, 1, 2, 3});
   const auto scope = autocast(Dtype::bf16);
   const std::pair<const char*, Tensor> lines[] = {

@@ -31,7 +31,9 @@ Tensor normalize_batch(Tensor x, Tensor mean, Tensor var) { return nn::batch_nor
 
 TEST("batch_norm in training advances its running statistics") { check_training(normalize_batch); }
 
-TEST("batch_norm in a jitted function advances the statistics that it is given") { check_training(jit(normalize_batch)); }
+TEST("batch_norm in a jitted function advances the statistics that it is given") {
+  check_training(jit(normalize_batch));
+}
 
 TEST("a jitted step advances statistics that the function captures") {
   const Tensor mean = zeros({2}), var = ones({2});
@@ -72,7 +74,8 @@ TEST("batch_norm's gradients of both orders are those of f64, eager and compiled
       return (randn(sizes).to(Dtype::f64) * scale + shift).to(Dtype::f32).to(dtype);
     };
     const Tensor x = given({6, 3, 4, 5}, 0.5, 100).requires_grad_(), weight = given({3}, 1, 2).requires_grad_(),
-                 bias = given({3}, 1, 0).requires_grad_(), g = given({6, 3, 4, 5}, 1, 0), direction = given({6, 3, 4, 5}, 1, 0);
+                 bias = given({3}, 1, 0).requires_grad_(), g = given({6, 3, 4, 5}, 1, 0),
+                 direction = given({6, 3, 4, 5}, 1, 0);
     const auto normalize = [](Tensor input, Tensor w, Tensor b) { return nn::batch_norm(input, {}, {}, w, b, true); };
     const Tensor y = is_compiled ? jit(normalize)(x, weight, bias) : normalize(x, weight, bias);
     std::vector<Tensor> all = autograd::grad({y}, {x, weight, bias}, {g}, {.create_graph = true});

@@ -32,7 +32,8 @@ TEST("isclose is relative to the second, and infinities are close to themselves 
   const Tensor x = tensor(std::vector<float>{1, 1, 1, infinite, infinite, missing, 0});
   const Tensor y = tensor(std::vector<float>{1, 1.1f, 1.0f / 1.1f, infinite, 1, missing, 1e-9f});
   expect_equal(isclose(x, y, 0.095).to_vector<bool>(), std::vector<bool>{true, true, false, true, false, false, true});
-  expect_equal(isclose(x, y, 0.0, 0.0, true).to_vector<bool>(), std::vector<bool>{true, false, false, true, false, true, false});
+  expect_equal(isclose(x, y, 0.0, 0.0, true).to_vector<bool>(),
+               std::vector<bool>{true, false, false, true, false, true, false});
   expect_equal(isclose(tensor({10, 20}), tensor({11, 25}), 0.1).to_vector<bool>(), std::vector<bool>{true, false});
   expect_equal(isclose(ones({2, 1}), ones({3})).shape(), Shape{2, 3});
   expect_equal(isclose(zeros({0}), zeros({0})).numel(), 0);
@@ -41,7 +42,8 @@ TEST("isclose is relative to the second, and infinities are close to themselves 
 TEST("isclose says what it cannot compare") {
   expect_equal(message_of([] { isclose(ones({2}), ones({2}, {.dtype = Dtype::f64})); }),
                "isclose(cpu f32[2], cpu f64[2]): input is f32, other f64; they must be of one dtype");
-  expect_equal(message_of([] { isclose(ones({2}), ones({2}), -0.5); }), "isclose(cpu f32[2], cpu f32[2], -0.5): rtol must not be negative: -0.5");
+  expect_equal(message_of([] { isclose(ones({2}), ones({2}), -0.5); }),
+               "isclose(cpu f32[2], cpu f32[2], -0.5): rtol must not be negative: -0.5");
 }
 
 TEST("equal asks for one shape, allclose broadcasts") {

@@ -19,9 +19,8 @@ TEST("what only elements tell names the call and the user's line, in every way o
     const Tensor x = reals({3, 4}).requires_grad_(has_gradient);
     expect_error([&] { take_far(x); }, complaint);
     expect_error([&] { take_far(x); }, place + std::to_string(line));
-    expect_error(
-        [&] { jit(take_far)(x); },
-        complaint + " (in index(cpu f32[12], [cpu i64[1]]))" + place + std::to_string(line));
+    expect_error([&] { jit(take_far)(x); },
+                 complaint + " (in index(cpu f32[12], [cpu i64[1]]))" + place + std::to_string(line));
     expect_error([&] { jit(divide)(reals({2}).requires_grad_(has_gradient)); },
                  "div(cpu i64[2], cpu i64[2], rounding_mode='floor'): division of integers by zero" + place +
                      std::to_string(line + 1));

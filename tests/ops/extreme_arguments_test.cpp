@@ -46,7 +46,8 @@ TEST("triangles with the largest diagonals do not depend on who asks for gradien
       expect_equal(kept(tril(x, diagonal)), low);
       expect_equal(kept(triu(x, diagonal)), 24 - low);
     }
-    const auto jitted = jit([](Tensor x, Int d) { return std::pair(tril(x, d), triu(x, d)); }, {.cache = Cache::symbolic_values});
+    const auto jitted =
+        jit([](Tensor x, Int d) { return std::pair(tril(x, d), triu(x, d)); }, {.cache = Cache::symbolic_values});
     jitted(leaf, 1);
     jitted(leaf, 2);
     const auto [lower, upper] = jitted(leaf, diagonal);
@@ -58,7 +59,8 @@ TEST("triangles with the largest diagonals do not depend on who asks for gradien
 TEST("a negative eps brings nothing into bounds") {
   const Tensor odds = logit(tensor({1.5, -0.5, 0.5, 1.0}), -1.0);
   expect_equal(isnan(odds).to_vector<bool>(), std::vector<bool>{true, true, false, false});
-  expect_equal(logit(tensor({1.5, -0.5, 0.5, 1.0}), 0.0).to_vector<float>(), std::vector<float>{INFINITY, -INFINITY, 0, INFINITY});
+  expect_equal(logit(tensor({1.5, -0.5, 0.5, 1.0}), 0.0).to_vector<float>(),
+               std::vector<float>{INFINITY, -INFINITY, 0, INFINITY});
 }
 
 TEST("a loss's class weights have the input's dtype") {

@@ -76,11 +76,13 @@ def computation(t_0):
 
 TEST("indexes of gather, scatter, index_select and embedding do not count from the end") {
   const Tensor x = counted({3}), last = tensor({-1});
-  for (const auto& run : std::vector<std::function<Tensor()>>{[&] { return gather(x, 0, last); }, [&] { return scatter(x, 0, last, 9); },
-                                                              [&] { return scatter_add(x, 0, last, last); },
-                                                              [&] { return scatter_reduce(x, 0, last, last, "amax"); },
-                                                              [&] { return index_select(x, 0, last); },
-                                                              [&] { return nn::embedding(last, reshape(x, {3, 1})); }})
+  for (const auto& run : std::vector<std::function<Tensor()>>{
+           [&] { return gather(x, 0, last); }, [&] { return scatter(x, 0, last, 9); },
+           [&] { return scatter_add(x, 0, last, last); }, [&] { return scatter_reduce(x, 0, last, last, "amax"); },
+           [&] { return index_select(x, 0, last); },
+           [&] {
+             return nn::embedding(last, reshape(x, {3, 1}));
+           }})
     expect_error(run, "an index tensor holds -1, which is out of range for a dimension of size 3");
 }
 

@@ -21,7 +21,8 @@ TEST("layer_norm and rms_norm normalize the last dimensions") {
   const Tensor x = tensor({{1.0, 3.0}, {2.0, 6.0}});
   expect_near(nn::layer_norm(x, {2}, {}, {}, 0.0).to_vector<float>(), {-1, 1, -1, 1}, 1e-5);
   const Tensor y = nn::rms_norm(x, {2}, tensor({1.0, 2.0}), 0.0);
-  expect_near(y.to_vector<float>(), {1 / std::sqrt(5.0), 6 / std::sqrt(5.0), 2 / std::sqrt(20.0), 12 / std::sqrt(20.0)}, 1e-5);
+  expect_near(y.to_vector<float>(), {1 / std::sqrt(5.0), 6 / std::sqrt(5.0), 2 / std::sqrt(20.0), 12 / std::sqrt(20.0)},
+              1e-5);
   expect_error([&] { nn::layer_norm(x, {3}); }, "does not end in normalized_shape [3]");
   expect_error([&] { nn::layer_norm(x, {2}, ones({3})); }, "weight has shape [3], normalized_shape is [2]");
 }
@@ -37,7 +38,8 @@ TEST("cross_entropy takes class numbers and probabilities") {
   expect_near(nn::cross_entropy(scores, probabilities).item<double>(), (first + second) / 2);
   expect_near(nn::cross_entropy(scores, classes, {}, {}, -100, {}, "mean", 0.3).item<double>(),
               nn::cross_entropy(scores, probabilities, {}, {}, -100, {}, "mean", 0.3).item<double>());
-  expect_error([&] { nn::cross_entropy(scores, tensor({1})); }, "target has shape [1], an input of shape [2, 3] takes [2]");
+  expect_error([&] { nn::cross_entropy(scores, tensor({1})); },
+               "target has shape [1], an input of shape [2, 3] takes [2]");
   expect_error([&] { nn::cross_entropy(scores, classes, {}, {}, -100, {}, "median"); }, "reduction must be");
 }
 
@@ -61,8 +63,10 @@ TEST("attention weighs values by scores") {
   expect_near(nn::scaled_dot_product_attention(q, q, v, {}, 0.0, true).to_vector<float>(), {1, 2, 2, 3});
   const Tensor nothing_seen = tensor({{false, false}, {true, false}});
   expect_near(nn::scaled_dot_product_attention(q, q, v, nothing_seen).to_vector<float>(), {0, 0, 1, 2});
-  expect_equal(nn::scaled_dot_product_attention(zeros({1, 4, 3, 8}), zeros({1, 2, 3, 8}), zeros({1, 2, 3, 8}), {}, 0.0, false, {},
-                                                true).shape(), Shape{1, 4, 3, 8});
+  expect_equal(nn::scaled_dot_product_attention(zeros({1, 4, 3, 8}), zeros({1, 2, 3, 8}), zeros({1, 2, 3, 8}), {}, 0.0,
+                                                false, {}, true)
+                   .shape(),
+               Shape{1, 4, 3, 8});
   expect_error([&] { nn::scaled_dot_product_attention(q, q, v, nothing_seen, 0.0, true); }, "exclude each other");
   expect_error([&] { nn::scaled_dot_product_attention(q, zeros({1, 2, 3}), v); }, "different last sizes");
 }
@@ -76,7 +80,8 @@ TEST("adamw steps as its formula says") {
 }
 
 TEST("gradients reach the weights of layer_norm, embedding and attention") {
-  const Tensor x = tensor({{1.0, 3.0}, {2.0, 6.0}}), weight = ones({2}).requires_grad_(), bias = zeros({2}).requires_grad_();
+  const Tensor x = tensor({{1.0, 3.0}, {2.0, 6.0}}), weight = ones({2}).requires_grad_(),
+               bias = zeros({2}).requires_grad_();
   sum(nn::layer_norm(x, {2}, weight, bias, 0.0)).backward();
   expect_near(weight.grad().to_vector<float>(), {-2, 2}, 1e-5);
   expect_near(bias.grad().to_vector<float>(), {2, 2}, 1e-5);

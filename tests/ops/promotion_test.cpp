@@ -61,7 +61,8 @@ TEST("a tensor without dimensions counts only where its category is higher") {
 }
 
 TEST("a composite of three tensors promotes all of them together, in traces too") {
-  const Tensor whole = zeros({}, {.dtype = Dtype::f64}), flags = ones({2}, {.dtype = Dtype::boolean}), number = ones({}, {.dtype = Dtype::i32});
+  const Tensor whole = zeros({}, {.dtype = Dtype::f64}), flags = ones({2}, {.dtype = Dtype::boolean}),
+               number = ones({}, {.dtype = Dtype::i32});
   const auto product = [](Tensor a, Tensor b, Tensor c) { return addcmul(a, b, c); };
   const auto quotient = [](Tensor a, Tensor b, Tensor c) { return addcdiv(a, b, c); };
   expect(product(whole, flags, number).dtype() == Dtype::f64);

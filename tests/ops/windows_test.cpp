@@ -168,7 +168,9 @@ TEST("on a bound of what is sampled there is no slope") {
     sum(nn::grid_sample(x, grid, "bilinear", outside, true)).backward();
     return std::pair(x.grad().to_vector<double>(), grid.grad().to_vector<double>());
   };
-  const auto three = [&](const char* outside) { return gradients({1, 2, 4}, {1, 1, 1, 3}, {-1, 0, 0, 0, 1, 0}, outside); };
+  const auto three = [&](const char* outside) {
+    return gradients({1, 2, 4}, {1, 1, 1, 3}, {-1, 0, 0, 0, 1, 0}, outside);
+  };
   for (const char* outside : {"zeros", "border", "reflection"}) expect_near(three(outside).first, {1, 1, 1});
   expect_near(three("zeros").second, {1, 0, 2, 0, -4, 0});
   expect_near(three("border").second, {0, 0, 2, 0, 0, 0});

@@ -38,8 +38,9 @@ std::vector<double> edges(Dtype dtype, size_t tensors) {
   const Extremes e = extremes_of(dtype);
   const double nan = std::nan(""), root = std::sqrt(e.largest) * 2, tiny_root = std::sqrt(e.normal) / 2;
   if (tensors > 2) return {0.0, -0.0, 1, -2.5, infinity, -infinity, nan, e.normal, e.largest, root};
-  return {0.0,       -0.0,     1,      -1,       0.5,       -0.5,        2,    -2,    3,          -2.5,      1e-3, 20,  -30,  infinity,
-          -infinity, nan,      e.least, -e.least, e.normal, -e.normal, e.largest, -e.largest, root, -root, tiny_root, 0.9, 100, -1000};
+  return {0.0,       -0.0,       1,    -1,       0.5,       -0.5, 2,       -2,       3,        -2.5,
+          1e-3,      20,         -30,  infinity, -infinity, nan,  e.least, -e.least, e.normal, -e.normal,
+          e.largest, -e.largest, root, -root,    tiny_root, 0.9,  100,     -1000};
 }
 
 /// All combinations of the numbers: tensor i of `tensors` at position i, one combination after another.
@@ -82,7 +83,8 @@ std::vector<EdgeCall> edge_calls() {
   std::vector<EdgeCall> out;
   for (const Symbol* symbol : symbols()) {
     const std::string name(symbol->qualified_name());
-    const bool is_own = name.starts_with("prims.") || name == "torch.where" || name == "torch.masked_fill" || name == "torch.clamp";
+    const bool is_own =
+        name.starts_with("prims.") || name == "torch.where" || name == "torch.masked_fill" || name == "torch.clamp";
     if (!symbol->traits.pointwise || symbol->traits.not_differentiable || is_own) continue;
     if (const size_t tensors = tensors_taken(*symbol)) out.push_back({name, tensors});
   }
@@ -117,8 +119,8 @@ std::vector<EdgeCall> edge_calls() {
   out.push_back({"torch.nn.functional.gelu", 1, {}, {{"approximate", "tanh"}}});
   out.push_back({"torch.nn.functional.threshold", 1, {0.5, 2.0}});
   out.push_back({"torch.nn.functional.softplus", 1, {2.0, 1.0}});
-  for (const char* op : {"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "poisson_nll_loss", "kl_div", "hinge_embedding_loss",
-                         "binary_cross_entropy_with_logits", "soft_margin_loss"})
+  for (const char* op : {"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "poisson_nll_loss", "kl_div",
+                         "hinge_embedding_loss", "binary_cross_entropy_with_logits", "soft_margin_loss"})
     if (find_symbol(std::string("torch.nn.functional.") + op))
       out.push_back({std::string("torch.nn.functional.") + op, 2, {}, {{"reduction", "none"}}});
   out.push_back({"torch.nn.functional.poisson_nll_loss", 2, {}, {{"reduction", "none"}, {"full", true}}});
@@ -129,8 +131,8 @@ std::vector<EdgeCall> edge_calls() {
     call.is_along_rows = true;
     out.push_back(call);
   };
-  for (const char* op : {"logcumsumexp", "cumprod", "cumsum", "softmax", "log_softmax", "logsumexp", "amax", "amin", "prod", "sum", "mean",
-                         "std", "var", "cummax", "cummin"})
+  for (const char* op : {"logcumsumexp", "cumprod", "cumsum", "softmax", "log_softmax", "logsumexp", "amax", "amin",
+                         "prod", "sum", "mean", "std", "var", "cummax", "cummin"})
     along((std::string("torch.") + op).c_str(), {-1});
   along("prims.max_with_indices", {-1});
   along("prims.min_with_indices", {-1});

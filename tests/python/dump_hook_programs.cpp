@@ -1,10 +1,11 @@
-// Writes random eager programs of views, writes in place, custom functions, hooks of all kinds, retained gradients and partial backwards,
-// and what happens here, for run_hook_programs.py.
-// usage: dump_hook_programs FOLDER COUNT SEED [--compiled]
+// Writes random eager programs of views, writes in place, custom functions, hooks of all kinds, retained gradients and
+// partial backwards, and what happens here, for run_hook_programs.py. usage: dump_hook_programs FOLDER COUNT SEED
+// [--compiled]
 //   hooks.jsonl   an object for each program: its steps and its events, each with a checksum of what was seen
 // usage: dump_hook_programs --both COUNT SEED
-//   runs each program with the engine and with compiled autograd: same events, same numbers to the bit, same errors; ends with `N programs, N agree`
-//   Among these are gradients of gradients, hooks that fail once, and hooks that are recorded.
+//   runs each program with the engine and with compiled autograd: same events, same numbers to the bit, same errors;
+//   ends with `N programs, N agree` Among these are gradients of gradients, hooks that fail once, and hooks that are
+//   recorded.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -86,13 +87,14 @@ class HookProgram {
 
   void say(const std::string& what, double number) {
     char text[100];
-    std::snprintf(text, sizeof text, "%s[\"%s\", %.17g]", events_.empty() ? "" : ", ", what.c_str(), std::isfinite(number) ? number : -12345);
+    std::snprintf(text, sizeof text, "%s[\"%s\", %.17g]", events_.empty() ? "" : ", ", what.c_str(),
+                  std::isfinite(number) ? number : -12345);
     events_ += text;
   }
   void record(const std::string& kind, int on, int other = 0, double number = 0, const std::string& more = "") {
     char text[200];
-    std::snprintf(text, sizeof text, "%s{\"do\": \"%s\", \"on\": %d, \"other\": %d, \"number\": %.17g%s}", steps_.empty() ? "" : ", ",
-                  kind.c_str(), on, other, number, more.c_str());
+    std::snprintf(text, sizeof text, "%s{\"do\": \"%s\", \"on\": %d, \"other\": %d, \"number\": %.17g%s}",
+                  steps_.empty() ? "" : ", ", kind.c_str(), on, other, number, more.c_str());
     steps_ += text;
   }
   void add(const Tensor& value, int root) {
@@ -254,10 +256,12 @@ class HookProgram {
       record(names[kind - 3], on, id, kind == 3 ? factor : 0);
       if (kind == 3) return keep(accumulator->register_prehook(before));
       if (kind == 4)
-        return keep(accumulator->register_hook([=, this](const std::vector<Tensor>& of_inputs, const std::vector<Tensor>& of_outputs) {
-          say("leaf_after " + name, checksum(of_inputs) + 3 * checksum(of_outputs));
-        }));
-      return keep(x.register_post_accumulate_grad_hook([=, this](Tensor leaf) { say("accumulated " + name, checksum(leaf.grad())); }));
+        return keep(accumulator->register_hook(
+            [=, this](const std::vector<Tensor>& of_inputs, const std::vector<Tensor>& of_outputs) {
+              say("leaf_after " + name, checksum(of_inputs) + 3 * checksum(of_outputs));
+            }));
+      return keep(x.register_post_accumulate_grad_hook(
+          [=, this](Tensor leaf) { say("accumulated " + name, checksum(leaf.grad())); }));
     }
     if (kind == 5) {
       record("retain", on);
@@ -273,7 +277,8 @@ class HookProgram {
   // One that is recorded, or one that fails the first time.
   void own_hook(const Tensor& x, const std::string& name) {
     const double factor = 0.5 + 0.25 * below(4);
-    if (below(2) == 0) return keep(x.register_hook(autograd::traceable([factor](Tensor gradient) { return sin(gradient) * factor; })));
+    if (below(2) == 0)
+      return keep(x.register_hook(autograd::traceable([factor](Tensor gradient) { return sin(gradient) * factor; })));
     const auto has_failed = std::make_shared<bool>(false);
     keep(x.register_hook([=, this](Tensor gradient) {
       say("fails " + name, checksum(gradient));
@@ -303,12 +308,14 @@ class HookProgram {
     };
     const std::vector<Tensor> leaves(values_.begin(), values_.begin() + leaf_count);
     attempt([&] {
-      const std::vector<Tensor> first = autograd::grad(loss, leaves, {}, {.retain_graph = true, .create_graph = true, .allow_unused = true});
+      const std::vector<Tensor> first =
+          autograd::grad(loss, leaves, {}, {.retain_graph = true, .create_graph = true, .allow_unused = true});
       say_all(first);
       Tensor total = zeros({}, {.dtype = Dtype::f64});
       for (const Tensor& gradient : first)
         if (gradient.defined()) total = total + sum(gradient * gradient);
-      if (total.requires_grad()) say_all(autograd::grad(total, leaves, {}, {.retain_graph = retains, .allow_unused = true}));
+      if (total.requires_grad())
+        say_all(autograd::grad(total, leaves, {}, {.retain_graph = retains, .allow_unused = true}));
     });
   }
 
@@ -323,7 +330,8 @@ class HookProgram {
       const int count = 1 + below(2);
       for (int i = 0; i < count; ++i) {
         const int input = below(2) == 0 ? below(leaf_count) : below(values_.size());
-        if (!values_[input].requires_grad() || has_scaling_hook_.contains(input) || (!is_grad && input >= leaf_count)) continue;
+        if (!values_[input].requires_grad() || has_scaling_hook_.contains(input) || (!is_grad && input >= leaf_count))
+          continue;
         numbers += (numbers.empty() ? "" : ", ") + std::to_string(input);
         inputs.push_back(values_[input]);
       }
@@ -343,7 +351,7 @@ class HookProgram {
   bool compares_modes_;
   std::string steps_, events_, error_;
   std::vector<Tensor> values_;
-  std::vector<int> roots_;     // the root of each value's memory
+  std::vector<int> roots_;                       // the root of each value's memory
   std::vector<char> written_, has_hooked_view_;  // by root
   std::map<int, bool> retains_;
   std::set<int> has_scaling_hook_, is_jitted_;
@@ -368,10 +376,11 @@ int compare_modes(unsigned count, unsigned seed) {
       ++agree;
       continue;
     }
-    std::printf("program %u differs\n  engine:   %s %s\n  captured: %s %s\n", i, expected.c_str(), with_engine.error().c_str(), found.c_str(),
-                captured.error().c_str());
+    std::printf("program %u differs\n  engine:   %s %s\n  captured: %s %s\n", i, expected.c_str(),
+                with_engine.error().c_str(), found.c_str(), captured.error().c_str());
   }
-  std::printf("%u programs, %u agree, %lld captures\n", count, agree, static_cast<long long>(compiled_autograd::captures()));
+  std::printf("%u programs, %u agree, %lld captures\n", count, agree,
+              static_cast<long long>(compiled_autograd::captures()));
   return agree == count ? 0 : 1;
 }
 
@@ -379,7 +388,8 @@ int compare_modes(unsigned count, unsigned seed) {
 
 int main(int count, char** arguments) {
   if (count == 4 && std::string_view(arguments[1]) == "--both")
-    return compare_modes(static_cast<unsigned>(std::atoi(arguments[2])), static_cast<unsigned>(std::atoi(arguments[3])));
+    return compare_modes(static_cast<unsigned>(std::atoi(arguments[2])),
+                         static_cast<unsigned>(std::atoi(arguments[3])));
   const bool compiles = count > 1 && std::string_view(arguments[count - 1]) == "--compiled";
   std::optional<compiled_autograd::Scope> scope;
   if (compiles) scope.emplace(on_eager_executor);

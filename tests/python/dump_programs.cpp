@@ -109,7 +109,9 @@ void add_program(WrittenRecords& records, unsigned number) {
   const std::vector<Tensor> results = f(inputs);
   std::string line = "{\"name\": " + json::quote("program " + std::to_string(number)) +
                      ", \"text\": " + json::quote(last_traces(f).front().python({.source = false}));
-  const auto member = [&](const std::string& key, const std::vector<Tensor>& tensors) { line += records.member(key, tensors); };
+  const auto member = [&](const std::string& key, const std::vector<Tensor>& tensors) {
+    line += records.member(key, tensors);
+  };
   const auto gradients = [&](const std::string& way, const Gradients& found) {
     member(way + " 1", found.first);
     member(way + " 2", found.second);
@@ -139,4 +141,6 @@ void add_program(WrittenRecords& records, unsigned number) {
 
 }  // namespace
 
-int main(int count, char** arguments) { return write_records("dump_programs", "programs", count, arguments, add_program); }
+int main(int count, char** arguments) {
+  return write_records("dump_programs", "programs", count, arguments, add_program);
+}

@@ -1,9 +1,11 @@
 // Writes random programs whose results share memory, and what they do here, for run_result_programs.py.
 // usage: dump_result_programs FOLDER COUNT SEED
-//   programs.jsonl       an object for each program: its steps, and for each way of running it the values at the end and the gradients of the
+//   programs.jsonl       an object for each program: its steps, and for each way of running it the values at the end
+//   and the gradients of the
 //                        leaves, or why it was refused
 //   programs.safetensors the tensors that it names
-// RESULT_WAYS in the environment names the ways, of those below, between commas; without it all but "fuser", which runs the compiler often.
+// RESULT_WAYS in the environment names the ways, of those below, between commas; without it all but "fuser", which runs
+// the compiler often.
 #include <cstdlib>
 #include <functional>
 
@@ -58,7 +60,8 @@ void add_program(WrittenRecords& records, unsigned number) {
   compiled("symbolic", {.cache = Cache::symbolic_values});
   if (is_wanted("pieces")) {
     const std::vector<int> breaks = {static_cast<int>(number % 3)};
-    const auto broken = jit([&program, breaks](std::vector<Tensor> arguments) { return program.run(arguments, breaks); });
+    const auto broken =
+        jit([&program, breaks](std::vector<Tensor> arguments) { return program.run(arguments, breaks); });
     run("pieces", broken);
     run("pieces, called again", broken);
   }
@@ -71,4 +74,6 @@ void add_program(WrittenRecords& records, unsigned number) {
 
 }  // namespace
 
-int main(int count, char** arguments) { return write_records("dump_result_programs", "programs", count, arguments, add_program); }
+int main(int count, char** arguments) {
+  return write_records("dump_result_programs", "programs", count, arguments, add_program);
+}

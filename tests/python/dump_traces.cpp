@@ -26,9 +26,9 @@ namespace {
 struct Program {
   std::string name;
   std::vector<Tensor> inputs;
-  double tolerance = 1;   // times 1e-5
-  bool is_exact = false;  // bit for bit
-  bool has_source = true; // also in the C++ form
+  double tolerance = 1;    // times 1e-5
+  bool is_exact = false;   // bit for bit
+  bool has_source = true;  // also in the C++ form
 };
 
 class Dump {
@@ -66,7 +66,8 @@ class Dump {
     member("forward", texts(last_traces(jitted)));
     member("backward", texts(last_backward_traces(jitted)));
     lines_ << line << "}\n";
-    if (program.has_source) add_source({inputs, outputs, cotangents, gradients}, last_traces(jitted), last_backward_traces(jitted));
+    if (program.has_source)
+      add_source({inputs, outputs, cotangents, gradients}, last_traces(jitted), last_backward_traces(jitted));
   }
 
   void finish() {
@@ -166,7 +167,8 @@ const std::map<std::string_view, std::string_view> different_in_pytorch = {
     {"torch.std_mean", "its mean of numbers with an infinity comes from another sum"},
     {"torch.nn.functional.pad", "refuses to reflect sizes of 0"},
     {"torch.nn.functional.cross_entropy", "of no classes"},
-    {"torch.nn.functional.scaled_dot_product_attention", "does not broadcast where a size is 0; infinities by its scaling of both sides"},
+    {"torch.nn.functional.scaled_dot_product_attention",
+     "does not broadcast where a size is 0; infinities by its scaling of both sides"},
     {"prims.scaled_dot_product_attention_backward", "is told to compute with sums that are not those of its scores"},
     {"prims.embedding_backward", "its Python form cannot count columns of no rows"},
     {"torch.nn.functional.pixel_shuffle", "its backward fails on sizes of 0"},
@@ -208,11 +210,13 @@ void dump_altered_operators(Dump& dump) {
         leaves.push_back(inputs[i].detach().clone().requires_grad_(has_gradients && original[i].requires_grad()));
       if (!answer_of(c, leaves).error.empty()) return;
       const auto f = jit([&c](std::vector<Tensor> tensors) { return c.run(tensors); });
-      dump.add({c.name + " " + how, leaves, c.symbol->samples.tolerance_scale, false, false}, f, [&] { return f(leaves); });
+      dump.add({c.name + " " + how, leaves, c.symbol->samples.tolerance_scale, false, false}, f,
+               [&] { return f(leaves); });
     };
     add("with specials", changed(original, [](const Tensor& t) { return with_specials(t, 100); }), false);
     for (const int64_t size : distinct_sizes(original))
-      add("with size " + std::to_string(size) + " as 0", changed(original, [&](const Tensor& t) { return emptied(t, size); }), true);
+      add("with size " + std::to_string(size) + " as 0",
+          changed(original, [&](const Tensor& t) { return emptied(t, size); }), true);
     add("without dimensions", changed(original, first_element), true);
   }
 }
@@ -277,7 +281,8 @@ void dump_writes(Dump& dump) {
     y.diagonal().zero_();
     return y;
   });
-  dump.add({"writes through views", {cache, row, index}}, f, [&]() -> std::vector<Tensor> { return {f(cache, row, index)}; });
+  dump.add({"writes through views", {cache, row, index}}, f,
+           [&]() -> std::vector<Tensor> { return {f(cache, row, index)}; });
 }
 
 // A whole step of training: its gradient is part of the trace, and it writes into its inputs.

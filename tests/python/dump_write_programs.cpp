@@ -1,6 +1,7 @@
 // Writes random programs that write in place, and what they do here, for run_write_programs.py.
 // usage: dump_write_programs FOLDER COUNT SEED
-//   programs.jsonl       an object for each program: its steps, and for each way of running it the results, the buffers afterwards and the
+//   programs.jsonl       an object for each program: its steps, and for each way of running it the results, the buffers
+//   afterwards and the
 //                        gradients of the leaves, or why it was refused
 //   programs.safetensors the tensors that it names
 #include <functional>
@@ -66,12 +67,16 @@ void add_program(WrittenRecords& records, unsigned number) {
     return differentiate([&](const std::vector<Tensor>& given) { return program.run(given); }, a);
   });
   const auto jitted = jit([&program](std::vector<Tensor> a) { return program.run(a); });
-  const Run compiled = [&](const std::vector<Tensor>& a) { return differentiate([&](std::vector<Tensor> given) { return jitted(given); }, a); };
+  const Run compiled = [&](const std::vector<Tensor>& a) {
+    return differentiate([&](std::vector<Tensor> given) { return jitted(given); }, a);
+  };
   way("jit", compiled);
   way("jit, called again", compiled);
   const std::vector<int> breaks = {static_cast<int>(number % 3), static_cast<int>(number % 7)};
   const auto broken = jit([&program, breaks](std::vector<Tensor> a) { return program.run(a, breaks); });
-  const Run with_breaks = [&](const std::vector<Tensor>& a) { return differentiate([&](std::vector<Tensor> given) { return broken(given); }, a); };
+  const Run with_breaks = [&](const std::vector<Tensor>& a) {
+    return differentiate([&](std::vector<Tensor> given) { return broken(given); }, a);
+  };
   way("jit in pieces", with_breaks);
   way("jit in pieces, called again", with_breaks);
   const auto captured = [](Run run) {
@@ -89,10 +94,13 @@ void add_program(WrittenRecords& records, unsigned number) {
     return std::tuple(WriteProgram::loss(results), results);
   };
   way("value_and_grad", [&](const std::vector<Tensor>& a) { return functional(value_and_grad<0, 1>(loss), a); });
-  way("jit of value_and_grad", [&](const std::vector<Tensor>& a) { return functional(jit(value_and_grad<0, 1>(loss)), a); });
+  way("jit of value_and_grad",
+      [&](const std::vector<Tensor>& a) { return functional(jit(value_and_grad<0, 1>(loss)), a); });
   records.lines() << line << "}}\n";
 }
 
 }  // namespace
 
-int main(int count, char** arguments) { return write_records("dump_write_programs", "programs", count, arguments, add_program); }
+int main(int count, char** arguments) {
+  return write_records("dump_write_programs", "programs", count, arguments, add_program);
+}

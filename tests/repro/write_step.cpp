@@ -38,7 +38,8 @@ bool parse(int count, char** arguments, Options& options) {
     else if (is("--divided")) options.step.is_divided = true;
     else if (is("--small")) {
       // Large enough for the bf16 GEMM kernels.
-      options.step.sizes = {.vocabulary = 65, .layers = 1, .heads = 4, .width = 256, .block = 64, .bias = true, .tanh_gelu = true};
+      options.step.sizes = {
+          .vocabulary = 65, .layers = 1, .heads = 4, .width = 256, .block = 64, .bias = true, .tanh_gelu = true};
       options.step.batch = 16;
       options.step.executors = default_executors();
     } else if (is("--runs") && i + 1 < count) options.runs = std::atoll(arguments[++i]);
@@ -49,7 +50,8 @@ bool parse(int count, char** arguments, Options& options) {
 }
 
 bool is_gemm(const BoundSymbol& bound) {
-  static const char* const names[] = {"matmul", "linear", "scaled_dot_product_attention", "scaled_dot_product_attention_backward"};
+  static const char* const names[] = {"matmul", "linear", "scaled_dot_product_attention",
+                                      "scaled_dot_product_attention_backward"};
   return std::ranges::any_of(names, [&](const char* name) { return bound.name() == name; });
 }
 
@@ -68,7 +70,9 @@ class LineTimes {
     }
   }
   /// Microseconds.
-  double of(const Trace& trace, const BoundSymbol& bound) const { return examine::quantile(times_.at(key_of(trace, bound)), 0.25); }
+  double of(const Trace& trace, const BoundSymbol& bound) const {
+    return examine::quantile(times_.at(key_of(trace, bound)), 0.25);
+  }
 
  private:
   void take(const ExecutionPlan& plan, const StepClock::Run& run) {
@@ -85,7 +89,9 @@ class LineTimes {
   std::vector<std::shared_ptr<StepClock>> clocks_;
   // A value that the backward recomputes has the name that it has in the forward.
   using Key = std::pair<std::string, std::string>;
-  static Key key_of(const Trace& trace, const BoundSymbol& bound) { return {trace.name, bound.outputs.read()[0].tensor().name}; }
+  static Key key_of(const Trace& trace, const BoundSymbol& bound) {
+    return {trace.name, bound.outputs.read()[0].tensor().name};
+  }
   std::map<Key, std::vector<double>> times_;  // microseconds, by the trace and the value that a line makes first
 };
 
@@ -100,10 +106,13 @@ class Writer {
     for (int i = 0; i < static_cast<int>(lines.size()); ++i) {
       const BoundSymbol& bound = lines[static_cast<size_t>(i)];
       if (!bound.is_fusion() && !is_gemm(bound)) continue;
-      const std::string name = bound.is_fusion() ? bound.name() : "lines_" + std::to_string(i) + "_" + std::to_string(i + 1);
+      const std::string name =
+          bound.is_fusion() ? bound.name() : "lines_" + std::to_string(i) + "_" + std::to_string(i + 1);
       const std::filesystem::path file = folder / (name + ".cpp");
-      std::ofstream(file) << (bound.is_fusion() ? examine::repro(f_, bound.name(), {.runs = 24}) : examine::repro(f_, i, i + 1, stage, {.runs = 24}));
-      std::printf("%s\t%s\t%.1f\n", file.c_str(), bound.is_fusion() ? "fusion" : bound.name().c_str(), times_.of(trace, bound));
+      std::ofstream(file) << (bound.is_fusion() ? examine::repro(f_, bound.name(), {.runs = 24})
+                                                : examine::repro(f_, i, i + 1, stage, {.runs = 24}));
+      std::printf("%s\t%s\t%.1f\n", file.c_str(), bound.is_fusion() ? "fusion" : bound.name().c_str(),
+                  times_.of(trace, bound));
     }
   }
 

@@ -19,7 +19,8 @@ void expect_close(const Tensor& found, const Tensor& expected, double tolerance 
 
 int64_t cats_in(const Trace& trace) {
   const ExecutionPlan plan = make_execution_plan(trace);
-  return std::ranges::count_if(plan.steps, [](const Step& step) { return step.bound && step.bound->symbol == &cat_symbol; });
+  return std::ranges::count_if(plan.steps,
+                               [](const Step& step) { return step.bound && step.bound->symbol == &cat_symbol; });
 }
 
 // [batch…, length, parts · width] as heads, as a GPT does it.
@@ -70,30 +71,44 @@ TEST("parts that others read, that are results, or that are turned over are copi
     expect_close(found, function(q, k, v));
     expect_equal(cats_in(last_traces(f).back()), cats);
   };
-  const auto join = [](const Tensor& a, const Tensor& b, const Tensor& c, int64_t dim) { return cat({transpose(a, 1, 2), transpose(b, 1, 2), transpose(c, 1, 2)}, dim); };
+  const auto join = [](const Tensor& a, const Tensor& b, const Tensor& c, int64_t dim) {
+    return cat({transpose(a, 1, 2), transpose(b, 1, 2), transpose(c, 1, 2)}, dim);
+  };
   for (const int64_t dim : {0, 1, 2, 3})
-    check([=](Tensor a, Tensor b, Tensor c) {
-      const auto [x, y, z] = grad<0, 1, 2>(loss)(a, b, c);
-      return join(x, y, z, dim) * 2.0;
-    }, 0);
-  check([=](Tensor a, Tensor b, Tensor c) {
-    const auto [x, y, z] = grad<0, 1, 2>(loss)(a, b, c);
-    return join(x, y, z, 0);  // the result of the program
-  }, 1);
-  check([=](Tensor a, Tensor b, Tensor c) {
-    const auto [x, y, z] = grad<0, 1, 2>(loss)(a, b, c);
-    return join(x, y, z, 0) * sum(y);
-  }, 1);
-  check([=](Tensor a, Tensor b, Tensor c) {
-    const auto [x, y, z] = grad<0, 1, 2>(loss)(a, b, c);
-    return join(x, x, z, 0) * 2.0;
-  }, 1);
-  check([=](Tensor a, Tensor b, Tensor c) {
-    const auto [x, y, z] = grad<0, 1, 2>(loss)(a, b, c);
-    return cat({x, y, z}, 0) * 2.0;  // turned over: the kernel has rows before heads
-  }, 1);
-  check([=](Tensor a, Tensor b, Tensor c) {
-    const auto [x, y, z] = grad<0, 1, 2>(loss)(a, b, c);
-    return join(x, a, z, 0) * 2.0;
-  }, 1);
+    check(
+        [=](Tensor a, Tensor b, Tensor c) {
+          const auto [x, y, z] = grad<0, 1, 2>(loss)(a, b, c);
+          return join(x, y, z, dim) * 2.0;
+        },
+        0);
+  check(
+      [=](Tensor a, Tensor b, Tensor c) {
+        const auto [x, y, z] = grad<0, 1, 2>(loss)(a, b, c);
+        return join(x, y, z, 0);  // the result of the program
+      },
+      1);
+  check(
+      [=](Tensor a, Tensor b, Tensor c) {
+        const auto [x, y, z] = grad<0, 1, 2>(loss)(a, b, c);
+        return join(x, y, z, 0) * sum(y);
+      },
+      1);
+  check(
+      [=](Tensor a, Tensor b, Tensor c) {
+        const auto [x, y, z] = grad<0, 1, 2>(loss)(a, b, c);
+        return join(x, x, z, 0) * 2.0;
+      },
+      1);
+  check(
+      [=](Tensor a, Tensor b, Tensor c) {
+        const auto [x, y, z] = grad<0, 1, 2>(loss)(a, b, c);
+        return cat({x, y, z}, 0) * 2.0;  // turned over: the kernel has rows before heads
+      },
+      1);
+  check(
+      [=](Tensor a, Tensor b, Tensor c) {
+        const auto [x, y, z] = grad<0, 1, 2>(loss)(a, b, c);
+        return join(x, a, z, 0) * 2.0;
+      },
+      1);
 }

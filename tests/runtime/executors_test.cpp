@@ -19,7 +19,8 @@ TEST("eager is always asked last") {
 }
 
 TEST("an unknown executor is an error that names the registered ones") {
-  expect_error([] { resolve_executors({"cudnn"}); }, "there is no executor \"cudnn\"; registered are onednn, gemm, fuser, eager");
+  expect_error([] { resolve_executors({"cudnn"}); },
+               "there is no executor \"cudnn\"; registered are onednn, gemm, fuser, eager");
   expect_error([] { set_default_executors({"cudnn"}); }, "there is no executor");
 }
 

@@ -46,7 +46,8 @@ TEST("a thread that is done takes what a slower one has left") {
       others += static_cast<int>(end - begin);
       return;
     }
-    for (int tries = 0; others < 15 && tries < 10000; ++tries) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    for (int tries = 0; others < 15 && tries < 10000; ++tries)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     all_were_taken = others == 15;
   });
   expect(all_were_taken, "the first range's thread had others to itself");
@@ -58,7 +59,8 @@ TEST("a body that has memory of its own is called once on each thread, for range
   std::atomic<int64_t> visited{0}, shortest{1000};
   parallel_ranges(1000, 30, [&](Ranges& ranges) {
     // A thread that begins when all is done is not waited for, so each waits for the others here.
-    for (int tries = (++calls, 0); calls < 3 && tries < 10000; ++tries) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    for (int tries = (++calls, 0); calls < 3 && tries < 10000; ++tries)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     for (int64_t begin, end; ranges.next(begin, end);) {
       visited += end - begin;
       if (end - begin < shortest) shortest = end - begin;
@@ -95,7 +97,8 @@ TEST("a region inside a region runs serially") {
 
 TEST("an exception comes out of the region") {
   const Threads scope(2);
-  expect_error([] { parallel_for(2, 1, [](int64_t, int64_t) { throw UserError("index out of range"); }); }, "index out of range");
+  expect_error([] { parallel_for(2, 1, [](int64_t, int64_t) { throw UserError("index out of range"); }); },
+               "index out of range");
 }
 
 TEST("several user threads at once") {

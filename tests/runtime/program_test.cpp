@@ -24,7 +24,8 @@ Tensor matrix() { return tensor({{1.0, 2.0, 3.0}, {4.0, 5.0, 6.0}}); }
 
 Tensor transposed(const Tensor& x) {
   const TensorImpl& impl = *x.impl();
-  return make_view(impl.storage, Sizes{impl.sizes[1], impl.sizes[0]}, Sizes{impl.strides[1], impl.strides[0]}, 0, impl.dtype);
+  return make_view(impl.storage, Sizes{impl.sizes[1], impl.sizes[0]}, Sizes{impl.strides[1], impl.strides[0]}, 0,
+                   impl.dtype);
 }
 
 uint32_t version(const Tensor& x) { return x.impl()->storage->version.load(); }
@@ -198,7 +199,8 @@ TEST("inputs of other types or sizes are refused") {
   TraceBuilder t;
   const Value x = t.input({2, 3});
   const Program program(t.give({t.plus(x, x)}));
-  expect_error([&] { run(program, {tensor({1.0})}); }, "input 0 is cpu f32[1], but the program was made for cpu f32[2, 3]");
+  expect_error([&] { run(program, {tensor({1.0})}); },
+               "input 0 is cpu f32[1], but the program was made for cpu f32[2, 3]");
   expect_error([&] { run(program, {}); }, "takes 1 inputs, got 0");
   expect_equal(run(program, {matrix()}).size(), 1u);
 }
@@ -236,7 +238,8 @@ TEST("any number of threads may run a program") {
     threads.emplace_back([&, thread] {
       const Tensor input = tensor(std::vector<float>(256, static_cast<float>(thread)));
       for (int round = 0; round < 50; ++round)
-        if (run(program, {input})[0].to_vector<float>() != std::vector<float>(256, static_cast<float>(7 * thread))) ++wrong;
+        if (run(program, {input})[0].to_vector<float>() != std::vector<float>(256, static_cast<float>(7 * thread)))
+          ++wrong;
     });
   for (std::thread& thread : threads) thread.join();
   expect_equal(wrong.load(), 0);

@@ -35,15 +35,30 @@ const std::vector<std::string> eager{"eager"}, fuser{"fuser", "eager"};
 TEST("lines of a chain that kernels run one by one share one memory") {
   manual_seed(1);
   expect_equal(arrays_of(eager, [](Tensor x) { return exp(sin(cos(x * 2.0))) + 1.0; }), 1.0);
-  expect_equal(arrays_of(eager, [](Tensor x) { return reshape(sin(reshape(cos(x), {columns, rows})), {rows, columns}) * x; }), 1.0);
+  expect_equal(arrays_of(eager,
+                         [](Tensor x) {
+                           return reshape(sin(reshape(cos(x), {columns, rows})), {rows, columns}) * x;
+                         }),
+               1.0);
 }
 
 TEST("what is read later, by another name too, is not written over") {
   manual_seed(2);
-  expect_equal(arrays_of(eager, [](Tensor x) { const Tensor a = sin(x), b = exp(a); return b * a; }), 2.0);
-  const auto by_view = [](Tensor x) { const Tensor a = sin(x), t = transpose(a, 0, 1), b = exp(a); return matmul(b, t); };
+  expect_equal(arrays_of(eager,
+                         [](Tensor x) {
+                           const Tensor a = sin(x), b = exp(a);
+                           return b * a;
+                         }),
+               2.0);
+  const auto by_view = [](Tensor x) {
+    const Tensor a = sin(x), t = transpose(a, 0, 1), b = exp(a);
+    return matmul(b, t);
+  };
   expect_equal(arrays_of(eager, +by_view), 2.0);
-  const auto by_both_names = [](Tensor x) { const Tensor a = sin(matmul(x, transpose(x, 0, 1))); return cos(a + transpose(a, 0, 1)); };
+  const auto by_both_names = [](Tensor x) {
+    const Tensor a = sin(matmul(x, transpose(x, 0, 1)));
+    return cos(a + transpose(a, 0, 1));
+  };
   expect_equal(arrays_of(eager, +by_both_names), 2.0 * rows / columns);
 }
 
@@ -56,9 +71,15 @@ TEST("numbers of other sizes, broadcast operands and parts of a value have memor
 
 TEST("a fusion of several sweeps writes over what its last one reads") {
   manual_seed(4);
-  const auto by_rows = [](Tensor x) { const Tensor m = matmul(x, transpose(x, 0, 1)); return matmul(softmax(m, -1) * m, x); };
+  const auto by_rows = [](Tensor x) {
+    const Tensor m = matmul(x, transpose(x, 0, 1));
+    return matmul(softmax(m, -1) * m, x);
+  };
   expect_equal(arrays_of(fuser, +by_rows), 1.0 * rows / columns);
-  const auto normalized = [](Tensor x) { const Tensor m = matmul(x, transpose(x, 0, 1)); return matmul(nn::layer_norm(m, {rows}), x); };
+  const auto normalized = [](Tensor x) {
+    const Tensor m = matmul(x, transpose(x, 0, 1));
+    return matmul(nn::layer_norm(m, {rows}), x);
+  };
   expect_equal(arrays_of(fuser, +normalized), 1.0 * rows / columns);
 }
 
@@ -86,6 +107,9 @@ TEST("writes to places of a value that is not read again change it where it is")
   const Tensor places = randint(0, rows, {7}), values = rand({7, columns});
   const auto put = [places, values](Tensor x) { return index_add(sin(x), 0, places, values) * 2.0; };
   expect_equal(arrays_of(eager, put, rand({rows, columns})), 1.0);
-  const auto kept = [places, values](Tensor x) { const Tensor a = sin(x); return index_add(a, 0, places, values) * a; };
+  const auto kept = [places, values](Tensor x) {
+    const Tensor a = sin(x);
+    return index_add(a, 0, places, values) * a;
+  };
   expect_equal(arrays_of(eager, kept, rand({rows, columns})), 2.0);
 }

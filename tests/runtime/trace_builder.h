@@ -8,7 +8,8 @@
 namespace fulgurite::test {
 
 /// The kernel and the symbol of `a + b` for contiguous f32, made for tests: they depend on no operator.
-inline constinit const Symbol plus_symbol{.signature = "test.plus(Tensor a, Tensor b) -> Tensor", .traits = {.pointwise = true}};
+inline constinit const Symbol plus_symbol{.signature = "test.plus(Tensor a, Tensor b) -> Tensor",
+                                          .traits = {.pointwise = true}};
 inline void plus_kernel(Arguments arguments, std::span<const Tensor> results) {
   const TensorImpl &a = *arguments[0].tensor().impl(), &b = *arguments[1].tensor().impl();
   const auto *x = reinterpret_cast<const float*>(a.data()), *y = reinterpret_cast<const float*>(b.data());
@@ -32,20 +33,21 @@ inline const Implementation join_implementation{"test", &join_symbol, join_kerne
 /// A transposed view of a matrix, and a flat view, which a transposed matrix does not have.
 inline constinit const Symbol flip_symbol{
     .signature = "test.flip(Tensor x) -> Tensor",
-    .view = [](std::span<const Argument> arguments, ViewGeometry& view) {
-      const TensorImpl& x = *arguments[0].tensor().impl();
-      view = {Sizes{x.sizes[1], x.sizes[0]}, Sizes{x.strides[1], x.strides[0]}, x.offset};
-      return true;
-    },
+    .view =
+        [](std::span<const Argument> arguments, ViewGeometry& view) {
+          const TensorImpl& x = *arguments[0].tensor().impl();
+          view = {Sizes{x.sizes[1], x.sizes[0]}, Sizes{x.strides[1], x.strides[0]}, x.offset};
+          return true;
+        },
     .traits = {.view = true}};
-inline constinit const Symbol op_symbol{
-    .signature = "test.line(Tensor x) -> Tensor",
-    .view = [](std::span<const Argument> arguments, ViewGeometry& view) {
-      const TensorImpl& x = *arguments[0].tensor().impl();
-      view = {Sizes{x.numel()}, Sizes{1}, x.offset};
-      return x.is_contiguous;
-    },
-    .traits = {.view = true}};
+inline constinit const Symbol op_symbol{.signature = "test.line(Tensor x) -> Tensor",
+                                        .view =
+                                            [](std::span<const Argument> arguments, ViewGeometry& view) {
+                                              const TensorImpl& x = *arguments[0].tensor().impl();
+                                              view = {Sizes{x.numel()}, Sizes{1}, x.offset};
+                                              return x.is_contiguous;
+                                            },
+                                        .traits = {.view = true}};
 
 /// Writes an execution trace symbol by symbol.
 class TraceBuilder {
@@ -54,7 +56,9 @@ class TraceBuilder {
     trace.args.push_back(value(std::move(shape)));
     return trace.args.back();
   }
-  Value plus(const Value& a, const Value& b) { return add(plus_symbol, {a, b}, a.tensor().shape, &plus_implementation); }
+  Value plus(const Value& a, const Value& b) {
+    return add(plus_symbol, {a, b}, a.tensor().shape, &plus_implementation);
+  }
   Value join(const std::vector<Value>& tensors, double number, int64_t count) {
     return add(join_symbol, {Value(tensors), number}, {count}, &join_implementation);
   }
@@ -70,7 +74,8 @@ class TraceBuilder {
     trace.bound_symbols.push_back(std::move(bound));
     return trace;
   }
-  Value add(const Symbol& symbol, std::vector<Value> args, Shape shape, const Implementation* implementation = nullptr) {
+  Value add(const Symbol& symbol, std::vector<Value> args, Shape shape,
+            const Implementation* implementation = nullptr) {
     BoundSymbol bound;
     bound.symbol = &symbol;
     bound.args = std::move(args);

@@ -33,7 +33,8 @@ struct sigaction before;
 
 /// An instruction with a three-byte VEX prefix, and where its memory is.
 struct Instruction {
-  unsigned opcode, prefix, first, second, third;  // prefix: 0 none, 1 66, 2 F3, 3 F2; operands as ModRM.reg, ModRM.rm and VEX.vvvv name them
+  unsigned opcode, prefix, first, second,
+      third;  // prefix: 0 none, 1 66, 2 F3, 3 F2; operands as ModRM.reg, ModRM.rm and VEX.vvvv name them
   bool has_memory;
   uintptr_t address, row_stride;
   size_t length;
@@ -91,7 +92,8 @@ bool decode(const ucontext_t& context, Instruction& out) {
 // Numbers too small to be normal count as zeros.
 float flushed(float x) { return (std::bit_cast<uint32_t>(x) & 0x7f800000) == 0 ? 0.f : x; }
 void widen(const unsigned char (&row)[64], float (&out)[32]) {
-  for (int i = 0; i < 32; ++i) out[i] = flushed(std::bit_cast<float>(static_cast<uint32_t>(row[2 * i] | row[2 * i + 1] << 8) << 16));
+  for (int i = 0; i < 32; ++i)
+    out[i] = flushed(std::bit_cast<float>(static_cast<uint32_t>(row[2 * i] | row[2 * i + 1] << 8) << 16));
 }
 
 // Even and odd neighbours are added up apart.

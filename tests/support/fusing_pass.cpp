@@ -14,7 +14,8 @@ namespace fulgurite::test {
 namespace {
 
 struct FusionSymbol {
-  explicit FusionSymbol(const std::string& name) : spelling(name + "() -> Tensor"), symbol{.signature = Signature(std::string_view(spelling))} {}
+  explicit FusionSymbol(const std::string& name)
+      : spelling(name + "() -> Tensor"), symbol{.signature = Signature(std::string_view(spelling))} {}
   const std::string spelling;
   const Symbol symbol;
 };

@@ -98,7 +98,8 @@ int run_all(const std::vector<std::string_view>& filters) {
       fail(std::string("an exception ended the test: ") + error.what(), {test.file, 0});
     }
     failures_of_running_test ? ++failed : ++passed;
-    if (failures_of_running_test) std::printf("FAILED %s: %s\n\n", std::string(base_name(test.file)).c_str(), test.sentence);
+    if (failures_of_running_test)
+      std::printf("FAILED %s: %s\n\n", std::string(base_name(test.file)).c_str(), test.sentence);
     std::fflush(stdout);
   }
   if (const int rewritten = write_expected_texts()) std::printf("%d expected texts rewritten\n", rewritten);
@@ -109,6 +110,4 @@ int run_all(const std::vector<std::string_view>& filters) {
 
 }  // namespace fulgurite::test
 
-int main(int count, char** arguments) {
-  return fulgurite::test::run_all({arguments + 1, arguments + count});
-}
+int main(int count, char** arguments) { return fulgurite::test::run_all({arguments + 1, arguments + count}); }

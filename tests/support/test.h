@@ -16,9 +16,9 @@
 ///     expect_equal(sum(x).item<double>(), 6.0);
 ///   }
 ///
-/// A failed expectation prints what was compared and where, and the test goes on. The program's arguments choose the tests whose
-/// sentence or file name contains one of them. With UPDATE_EXPECT=1 in the environment, the literals of expect_text and
-/// expect_trace that differ are rewritten in the source.
+/// A failed expectation prints what was compared and where, and the test goes on. The program's arguments choose the
+/// tests whose sentence or file name contains one of them. With UPDATE_EXPECT=1 in the environment, the literals of
+/// expect_text and expect_trace that differ are rewritten in the source.
 namespace fulgurite::test {
 
 struct Registration {
@@ -27,8 +27,8 @@ struct Registration {
 
 #define FULGURITE_TEST_JOIN_(a, b) a##b
 #define FULGURITE_TEST_JOIN(a, b) FULGURITE_TEST_JOIN_(a, b)
-#define FULGURITE_TEST_AS(sentence, function)                                                          \
-  static void function();                                                                              \
+#define FULGURITE_TEST_AS(sentence, function)                                                                  \
+  static void function();                                                                                      \
   static const ::fulgurite::test::Registration FULGURITE_TEST_JOIN(function, _)(sentence, __FILE__, function); \
   static void function()
 #define TEST(sentence) FULGURITE_TEST_AS(sentence, FULGURITE_TEST_JOIN(test_, __LINE__))
@@ -37,7 +37,9 @@ struct Registration {
 void fail(const std::string& message, SourceLocation at = SourceLocation::here());
 
 template <class T>
-concept Streamable = requires(std::ostream& out, const T& value) { out << value; };
+concept Streamable = requires(std::ostream& out, const T& value) {
+  out << value;
+};
 
 /// A value as failure messages show it.
 template <class T>
@@ -51,7 +53,10 @@ std::string show(const T& value) {
     out.precision(17);
     out << value;
     return out.str();
-  } else if constexpr (requires { value.begin(); value.end(); }) {
+  } else if constexpr (requires {
+                         value.begin();
+                         value.end();
+                       }) {
     std::string out = "{";
     for (auto item = value.begin(); item != value.end(); ++item)
       out += (item == value.begin() ? "" : ", ") + show(*item);
@@ -70,8 +75,7 @@ bool expect_equal(const Actual& actual, const Expected& expected, SourceLocation
   if constexpr (std::is_integral_v<Actual> && std::is_integral_v<Expected>)
     equal = static_cast<std::common_type_t<Actual, Expected>>(actual) ==
             static_cast<std::common_type_t<Actual, Expected>>(expected);
-  else
-    equal = static_cast<bool>(actual == expected);
+  else equal = static_cast<bool>(actual == expected);
   if (!equal) fail("expected " + show(expected) + "\n       got " + show(actual), at);
   return equal;
 }
@@ -80,7 +84,12 @@ bool expect_equal(const Actual& actual, const Expected& expected, SourceLocation
 bool expect_near(double actual, double expected, double tolerance = 1e-6, SourceLocation at = SourceLocation::here());
 /// The same for every element of two sequences of equal length.
 template <class Actual, class Expected>
-  requires requires(const Actual& a, const Expected& b) { a.size(); b.size(); a[0]; b[0]; }
+requires requires(const Actual& a, const Expected& b) {
+  a.size();
+  b.size();
+  a[0];
+  b[0];
+}
 bool expect_near(const Actual& actual, const Expected& expected, double tolerance = 1e-6,
                  SourceLocation at = SourceLocation::here()) {
   if (actual.size() != expected.size()) {
@@ -89,7 +98,8 @@ bool expect_near(const Actual& actual, const Expected& expected, double toleranc
   }
   for (size_t i = 0; i < actual.size(); ++i) {
     const double a = static_cast<double>(actual[i]), b = static_cast<double>(expected[i]);
-    if ((std::isnan(a) && std::isnan(b)) || a == b || std::fabs(a - b) <= tolerance * std::fmax(1.0, std::fabs(b))) continue;
+    if ((std::isnan(a) && std::isnan(b)) || a == b || std::fabs(a - b) <= tolerance * std::fmax(1.0, std::fabs(b)))
+      continue;
     fail("element " + std::to_string(i) + ": expected " + show(b) + ", got " + show(a), at);
     return false;
   }
@@ -102,7 +112,8 @@ bool expect_near(const std::vector<Actual>& actual, std::initializer_list<double
 }
 
 /// `run` throws something derived from std::exception whose message contains `message`.
-bool expect_error(const std::function<void()>& run, std::string_view message, SourceLocation at = SourceLocation::here());
+bool expect_error(const std::function<void()>& run, std::string_view message,
+                  SourceLocation at = SourceLocation::here());
 
 /// The complete text, written in the source as a raw string. A newline right after the opening parenthesis, and
 /// newlines at either text's end, do not count.

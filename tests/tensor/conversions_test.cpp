@@ -10,11 +10,14 @@ using namespace fulgurite;
 
 namespace {
 
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
-constexpr TensorOptions u8{.dtype = Dtype::u8}, i8{.dtype = Dtype::i8}, i32{.dtype = Dtype::i32}, i64{.dtype = Dtype::i64}, f32{.dtype = Dtype::f32};
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN(),
+                 infinity = std::numeric_limits<double>::infinity();
+constexpr TensorOptions u8{.dtype = Dtype::u8}, i8{.dtype = Dtype::i8}, i32{.dtype = Dtype::i32},
+    i64{.dtype = Dtype::i64}, f32{.dtype = Dtype::f32};
 
 /// Eagerly and while it is traced.
-void expect_refused(const std::function<Tensor()>& run, std::string_view message, SourceLocation at = SourceLocation::here()) {
+void expect_refused(const std::function<Tensor()>& run, std::string_view message,
+                    SourceLocation at = SourceLocation::here()) {
   expect_error([&] { run(); }, message, at);
   const auto traced = jit([&](Tensor x) { return std::pair(x + 1, run()); });
   expect_error([&] { traced(ones({2})); }, message, at);
@@ -24,7 +27,8 @@ double element(const Tensor& x) { return x.item<double>(); }
 }  // namespace
 
 TEST("item() refuses values that its type does not hold") {
-  expect_error([] { tensor(3000000000LL).item<int>(); }, "item() of cpu i64[]: 3000000000 does not fit into the type that was asked for");
+  expect_error([] { tensor(3000000000LL).item<int>(); },
+               "item() of cpu i64[]: 3000000000 does not fit into the type that was asked for");
   expect_error([] { tensor(300).item<int8_t>(); }, "300 does not fit");
   expect_error([] { tensor(-1).item<uint8_t>(); }, "-1 does not fit");
   expect_error([] { tensor(-1).item<uint64_t>(); }, "-1 does not fit");
@@ -36,17 +40,26 @@ TEST("item() refuses values that its type does not hold") {
   expect_equal(tensor(255.9).item<uint8_t>(), uint8_t{255});
   expect_equal(tensor(-2.7).item<int>(), -2);
   expect_equal(tensor(-0x1p63).item<int64_t>(), std::numeric_limits<int64_t>::min());
-  expect_equal(tensor(std::numeric_limits<int64_t>::max()).item<uint64_t>(), static_cast<uint64_t>(std::numeric_limits<int64_t>::max()));
+  expect_equal(tensor(std::numeric_limits<int64_t>::max()).item<uint64_t>(),
+               static_cast<uint64_t>(std::numeric_limits<int64_t>::max()));
   expect(std::isinf(tensor({infinity}, {.dtype = Dtype::f64}).item<float>()) && tensor(not_a_number).item<bool>());
 }
 
 TEST("tensor() refuses numbers that the dtype does not hold") {
   expect_error([] { tensor({300}, u8); }, "tensor: 300 does not fit into u8, which holds 0 to 255");
-  expect_error([] { tensor({1.0, not_a_number}, i64); }, "tensor: nan does not fit into i64, which holds -9223372036854775808 to 9223372036854775807");
+  expect_error(
+      [] {
+        tensor({1.0, not_a_number}, i64);
+      },
+      "tensor: nan does not fit into i64, which holds -9223372036854775808 to 9223372036854775807");
   expect_error([] { tensor({-129}, i8); }, "-129 does not fit into i8, which holds -128 to 127");
   expect_error([] { tensor({{1, 2}, {3, 3000000000}}, i32); }, "3000000000 does not fit into i32");
   expect_error([] { tensor(std::vector<float>{1e10f}, i32); }, "1e+10 does not fit into i32");
-  expect_error([] { tensor(std::vector<uint64_t>{1, std::numeric_limits<uint64_t>::max()}); }, "18446744073709551615 does not fit into i64");
+  expect_error(
+      [] {
+        tensor(std::vector<uint64_t>{1, std::numeric_limits<uint64_t>::max()});
+      },
+      "18446744073709551615 does not fit into i64");
   expect_equal(element(tensor({-1}, u8)), 255.0);  // wraps, as in PyTorch
   expect_equal(element(tensor({255.9}, u8)), 255.0);
   expect(std::isinf(element(tensor({1e39}, f32))));
@@ -68,7 +81,13 @@ TEST("filling refuses numbers that the dtype does not hold") {
   expect_refused([] { return full_like(zeros({1}, i8), -129); }, "fill_value -129 does not fit into i8");
   expect_refused([] { return zeros({1}, u8).fill_(300); }, "fill_: 300 does not fit into u8, which holds 0 to 255");
   expect_refused([] { return zeros({1}, u8).copy_(256.0); }, "fill_: 256.0 does not fit into u8");
-  expect_refused([] { Tensor x = zeros({2}, u8); x(0) = 300; return x; }, "fill_: 300 does not fit into u8");
+  expect_refused(
+      [] {
+        Tensor x = zeros({2}, u8);
+        x(0) = 300;
+        return x;
+      },
+      "fill_: 300 does not fit into u8");
   expect_refused([] { return linspace(0, 300, 4, u8); }, "end 300 does not fit into u8");
   for (const double number : {infinity, -infinity, not_a_number}) expect(!isfinite(full({1}, number)).item<bool>());
   expect_equal(element(full({1}, -255, u8)), 1.0);

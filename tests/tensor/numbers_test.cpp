@@ -26,7 +26,8 @@ TEST("a symbol used without a tracer is an error that names it") {
   proxy.integer = 3;
   proxy.owners = 1;
   const Int n(3, &proxy);
-  expect_error([&] { static_cast<void>(n + 1); }, "the number i0 of a traced function is used after its trace has ended");
+  expect_error([&] { static_cast<void>(n + 1); },
+               "the number i0 of a traced function is used after its trace has ended");
   expect_error([&] { static_cast<void>(static_cast<int64_t>(n)); }, "i0");
   expect_equal(Shape({2, n}).text(), "[2, i0=3]");
 }

@@ -18,7 +18,8 @@ std::string printed(const Tensor& x) {
 
 Tensor transposed(const Tensor& x) {
   const TensorImpl& impl = *x.impl();
-  return make_view(impl.storage, Sizes{impl.sizes[1], impl.sizes[0]}, Sizes{impl.strides[1], impl.strides[0]}, 0, impl.dtype);
+  return make_view(impl.storage, Sizes{impl.sizes[1], impl.sizes[0]}, Sizes{impl.strides[1], impl.strides[0]}, 0,
+                   impl.dtype);
 }
 
 }  // namespace

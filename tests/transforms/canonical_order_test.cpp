@@ -50,10 +50,11 @@ TEST("canonical_order keeps the order of draws, and draws that nobody uses") {
 }
 
 TEST("canonical_order keeps the arguments' names and values' given names") {
-  const Trace trace = record({parameter({2, 2}, "t0"), parameter({2, 2}, "t_weight")}, [](auto& x) -> std::vector<Tensor> {
-    const Tensor a = sin(x[0]);
-    return {matmul(a, x[1])};
-  });
+  const Trace trace =
+      record({parameter({2, 2}, "t0"), parameter({2, 2}, "t_weight")}, [](auto& x) -> std::vector<Tensor> {
+        const Tensor a = sin(x[0]);
+        return {matmul(a, x[1])};
+      });
   expect_trace(trace, R"(
 #include <fulgurite/fulgurite.h>
 using namespace fulgurite;

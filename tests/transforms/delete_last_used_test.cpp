@@ -59,9 +59,8 @@ TEST("delete_last_used gives the same when run again") {
 }
 
 TEST("delete_last_used clears collections once they are unpacked") {
-  Trace forward = record({f32({10, 100}), parameter({10, 100}, "t_weight")}, [](auto& x) -> std::vector<Tensor> {
-    return {nn::linear(x[0], x[1])};
-  });
+  Trace forward = record({f32({10, 100}), parameter({10, 100}, "t_weight")},
+                         [](auto& x) -> std::vector<Tensor> { return {nn::linear(x[0], x[1])}; });
   const ForwardBackwardTraces traces = forward_and_backward_from_trace(forward);
   check_trace(delete_last_used(traces.forward));
   check_trace(delete_last_used(traces.backward));

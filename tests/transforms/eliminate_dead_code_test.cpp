@@ -27,9 +27,8 @@ Tensor computation(Tensor t_0) {
 }
 
 TEST("eliminate_dead_code keeps a symbol of which one result is used") {
-  const Trace trace = record_raw({f32({2, 3})}, [](auto& x) -> std::vector<Tensor> {
-    return {std::get<1>(var_mean(x[0], 1))};
-  });
+  const Trace trace =
+      record_raw({f32({2, 3})}, [](auto& x) -> std::vector<Tensor> { return {std::get<1>(var_mean(x[0], 1))}; });
   expect_trace(eliminate_dead_code(trace), R"(
 #include <fulgurite/fulgurite.h>
 using namespace fulgurite;

@@ -123,7 +123,8 @@ TEST("random programs give the same gradients as part of a compiled function") {
       manual_seed(test::case_seed);
       const std::vector<Tensor> compiled = jit(grad(loss), {.debug = {.check_traces = true}})(inputs);
       for (size_t i = 0; i < eager.size(); ++i)
-        expect(has_same_bits(compiled[i], eager[i]), "program " + std::to_string(number) + ": gradient " + std::to_string(i));
+        expect(has_same_bits(compiled[i], eager[i]),
+               "program " + std::to_string(number) + ": gradient " + std::to_string(i));
     } catch (const std::exception& error) {
       test::fail("program " + std::to_string(number) + ": " + error.what());
     }

@@ -21,7 +21,8 @@ namespace {
 // Names of saved values, including arguments.
 std::vector<std::string> saved_names(const Trace& forward) {
   std::vector<std::string> names;
-  for (const Value& value : keyword(forward.bound_symbols.back(), "saved_tensors").list()) names.push_back(value.tensor().name);
+  for (const Value& value : keyword(forward.bound_symbols.back(), "saved_tensors").list())
+    names.push_back(value.tensor().name);
   return names;
 }
 
@@ -65,11 +66,12 @@ TEST("the minimum cut nearest the sink") {
 }
 
 TEST("large pointwise results are recomputed from what a product gave") {
-  const Trace trace = record({f32({256, 64}), parameter({64, 64}), parameter({64, 64})}, [](const std::vector<Tensor>& a) {
-    const Tensor hidden = matmul(a[0], a[1]);
-    const Tensor active = tanh(sin(hidden));
-    return std::vector<Tensor>{matmul(active, a[2])};
-  });
+  const Trace trace =
+      record({f32({256, 64}), parameter({64, 64}), parameter({64, 64})}, [](const std::vector<Tensor>& a) {
+        const Tensor hidden = matmul(a[0], a[1]);
+        const Tensor active = tanh(sin(hidden));
+        return std::vector<Tensor>{matmul(active, a[2])};
+      });
   const ForwardBackwardTraces traces = split_with(trace);
   check_trace(traces.forward);
   check_trace(traces.backward);
@@ -126,20 +128,23 @@ TEST("a long chain is kept at intervals") {
 }
 
 TEST("a budget is kept, for as little work as it takes, or refused") {
-  const Trace trace = record({f32({256, 64}), parameter({64, 64}), parameter({64, 64})}, [](const std::vector<Tensor>& a) {
-    const Tensor hidden = matmul(a[0], a[1]);
-    return std::vector<Tensor>{matmul(tanh(sin(hidden)), a[2])};
-  });
+  const Trace trace =
+      record({f32({256, 64}), parameter({64, 64}), parameter({64, 64})}, [](const std::vector<Tensor>& a) {
+        const Tensor hidden = matmul(a[0], a[1]);
+        return std::vector<Tensor>{matmul(tanh(sin(hidden)), a[2])};
+      });
   constexpr int64_t matrix = 256 * 64 * 4;
   const ForwardBackwardTraces generous = split_with(trace, {.memory_budget = 10 * matrix});
   expect_equal(count_ops(generous.backward, "sin"), 0);
   expect_equal(bytes_saved(generous.forward), 2 * matrix);
   const ForwardBackwardTraces exact = split_with(trace, {.memory_budget = matrix});
   expect_equal(bytes_saved(exact.forward), matrix);
-  expect_error([&] { split_with(trace, {.memory_budget = matrix - 1}); },
-               "memory_budget: the backward needs at least 65536 bytes of the forward, more than the 65535 allowed; put "
-               "checkpoint() around parts of the function, so that matmuls are recomputed too");
-  expect_error([&] { jit([](Tensor x) { return x; }, {.memory_budget = -1}); }, "memory_budget is a number of bytes, not -1");
+  expect_error(
+      [&] { split_with(trace, {.memory_budget = matrix - 1}); },
+      "memory_budget: the backward needs at least 65536 bytes of the forward, more than the 65535 allowed; put "
+      "checkpoint() around parts of the function, so that matmuls are recomputed too");
+  expect_error([&] { jit([](Tensor x) { return x; }, {.memory_budget = -1}); },
+               "memory_budget is a number of bytes, not -1");
 }
 
 TEST("what leaves a checkpoint is saved; what is inside is recomputed") {
@@ -160,7 +165,8 @@ TEST("what leaves a checkpoint is saved; what is inside is recomputed") {
 TEST("a checkpoint inside a checkpoint belongs to the outer one") {
   const auto inner = checkpoint([](Tensor x) { return sin(cos(x)); });
   const auto outer = checkpoint([=](Tensor x) { return exp(inner(exp(x))); });
-  const Trace trace = record({parameter({8}, "x")}, [&](const std::vector<Tensor>& a) { return std::vector<Tensor>{outer(a[0])}; });
+  const Trace trace =
+      record({parameter({8}, "x")}, [&](const std::vector<Tensor>& a) { return std::vector<Tensor>{outer(a[0])}; });
   const ForwardBackwardTraces traces = split_with(trace);
   check_trace(traces.backward);
   for (const std::string& name : saved_names(traces.forward)) expect(name == "x" || name == "t4", name + " is saved");
@@ -187,7 +193,8 @@ TEST("one result of several leaves a checkpoint, another is recomputed") {
 TEST("what is compared with an extremum of it is saved, and where a checkpoint makes it again the extremum is too") {
   const auto largest = [](Tensor x) { return amax(abs(sin(x) * 0.5), {-1}); };
   const auto traces_of = [](auto f) {
-    const Trace trace = record({parameter({256, 64}, "x")}, [&](const std::vector<Tensor>& a) { return std::vector<Tensor>{f(a[0])}; });
+    const Trace trace =
+        record({parameter({256, 64}, "x")}, [&](const std::vector<Tensor>& a) { return std::vector<Tensor>{f(a[0])}; });
     const ForwardBackwardTraces traces = split_with(trace);
     check_trace(traces.backward);
     return traces;

@@ -16,7 +16,8 @@ std::string last_text(Function function, const Inputs&... inputs) {
   const NoGrad no_grad;
   const auto jitted = jit(function, {.executors = fuser, .debug = {.check_traces = true}});
   const Tensor found = jitted(inputs...), expected = function(inputs...);
-  expect_near(found.to(Dtype::f32).template to_vector<float>(), expected.to(Dtype::f32).template to_vector<float>(), 1e-4);
+  expect_near(found.to(Dtype::f32).template to_vector<float>(), expected.to(Dtype::f32).template to_vector<float>(),
+              1e-4);
   return last_traces(jitted).back().cpp({.time = false, .source = false});
 }
 bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
@@ -26,7 +27,9 @@ bool has(const std::string& text, std::string_view part) { return text.find(part
 TEST("a tied embedding's cotangent is added to the head's, row by row") {
   manual_seed(1);
   const auto slope = [](Tensor weight, Tensor tokens) {
-    const auto scores = [](Tensor weight, Tensor tokens) { return sum(sin(nn::linear(nn::embedding(tokens, weight), weight))); };
+    const auto scores = [](Tensor weight, Tensor tokens) {
+      return sum(sin(nn::linear(nn::embedding(tokens, weight), weight)));
+    };
     return std::get<1>(value_and_grad<0>(scores)(weight, tokens));
   };
   const Tensor tokens = tensor(std::vector<int64_t>{3, 0, 3, 3, 1}).reshape({5});
@@ -96,15 +99,30 @@ TEST("what is scattered into zeros stays a line of its own where it is read else
   manual_seed(2);
   const Tensor x = randn({5, 3}), places = tensor(std::vector<int64_t>{4, 1, 4}), values = randn({3, 3});
   const auto put_into = [](Tensor to, Tensor places, Tensor values) { return index_add(to, 0, places, values); };
-  const auto plain = [=](Tensor x, Tensor p, Tensor v) { const Tensor a = sin(x), s = put_into(zeros({5, 3}), p, v); return s + a; };
+  const auto plain = [=](Tensor x, Tensor p, Tensor v) {
+    const Tensor a = sin(x), s = put_into(zeros({5, 3}), p, v);
+    return s + a;
+  };
   expect(!has(last_text(plain, x, places, values), "zeros("));
-  const auto scaled = [=](Tensor x, Tensor p, Tensor v) { const Tensor a = sin(x), s = put_into(zeros({5, 3}), p, v); return add(a, s, 2.0); };
+  const auto scaled = [=](Tensor x, Tensor p, Tensor v) {
+    const Tensor a = sin(x), s = put_into(zeros({5, 3}), p, v);
+    return add(a, s, 2.0);
+  };
   expect(has(last_text(scaled, x, places, values), "zeros("));
-  const auto read_again = [=](Tensor x, Tensor p, Tensor v) { const Tensor a = sin(x), s = put_into(zeros({5, 3}), p, v); return (a + s) * s; };
+  const auto read_again = [=](Tensor x, Tensor p, Tensor v) {
+    const Tensor a = sin(x), s = put_into(zeros({5, 3}), p, v);
+    return (a + s) * s;
+  };
   expect(has(last_text(read_again, x, places, values), "zeros("));
-  const auto of_ones = [=](Tensor x, Tensor p, Tensor v) { const Tensor a = sin(x), s = put_into(ones({5, 3}), p, v); return a + s; };
+  const auto of_ones = [=](Tensor x, Tensor p, Tensor v) {
+    const Tensor a = sin(x), s = put_into(ones({5, 3}), p, v);
+    return a + s;
+  };
   expect(has(last_text(of_ones, x, places, values), "ones("));
-  const auto broadcast = [=](Tensor x, Tensor p, Tensor v) { const Tensor a = sin(narrow(x, 0, 0, 1)), s = put_into(zeros({5, 3}), p, v); return a + s; };
+  const auto broadcast = [=](Tensor x, Tensor p, Tensor v) {
+    const Tensor a = sin(narrow(x, 0, 0, 1)), s = put_into(zeros({5, 3}), p, v);
+    return a + s;
+  };
   expect(has(last_text(broadcast, x, places, values), "zeros("));
   const auto to_input = [=](Tensor x, Tensor p, Tensor v) { return x + put_into(zeros({5, 3}), p, v); };
   expect(has(last_text(to_input, x, places, values), "zeros("));
@@ -118,10 +136,13 @@ TEST("what is scattered into zeros stays a line of its own where it is read else
 TEST("cotangents of several gathers of one value are scattered into one sum") {
   manual_seed(3);
   const auto slope = [](Tensor x, Tensor index) {
-    const auto f = [](Tensor x, Tensor index) { return sum(sin(x) * 2.0) + sum(exp(gather(x, 1, index))) + sum(cos(gather(x, 1, index + 1))); };
+    const auto f = [](Tensor x, Tensor index) {
+      return sum(sin(x) * 2.0) + sum(exp(gather(x, 1, index))) + sum(cos(gather(x, 1, index + 1)));
+    };
     return std::get<1>(value_and_grad<0>(f)(x, index));
   };
-  const std::string text = last_text(slope, randn({3, 5}), tensor(std::vector<int64_t>{0, 3, 3, 2, 1, 1}).reshape({3, 2}));
+  const std::string text =
+      last_text(slope, randn({3, 5}), tensor(std::vector<int64_t>{0, 3, 3, 2, 1, 1}).reshape({3, 2}));
   const auto count = [&](std::string_view part) {
     int found = 0;
     for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;

@@ -47,7 +47,7 @@ struct LeafPath {
   int argument = 0;
   bool in_structure = false;  // the argument is an aggregate: its members are named without it
   bool is_tensor = false;
-  std::string path;           // "blocks.0.wq"; empty if the argument is the leaf
+  std::string path;                              // "blocks.0.wq"; empty if the argument is the leaf
   bool is_integer = false, is_floating = false;  // an Int or a Float, which may be symbolic
 };
 
@@ -55,7 +55,7 @@ struct LeafPath {
 struct Replay {
   const Tensor* arguments = nullptr;  // the substitute for each tensor among the arguments' leaves
   SourceLocation at;
-  std::vector<Tensor> results;        // the tensors among the result's leaves
+  std::vector<Tensor> results;  // the tensors among the result's leaves
   // Substitutes for each Int and each Float among the arguments' leaves; null: unchanged
   const Int* integers = nullptr;
   const Float* floats = nullptr;
@@ -122,7 +122,9 @@ constexpr bool is_structure() {
 }
 
 template <class F>
-concept WrapsCallable = requires(const F& callable) { callable.wrapped(); };
+concept WrapsCallable = requires(const F& callable) {
+  callable.wrapped();
+};
 template <class T>
 inline constexpr bool is_reference_wrapper = false;
 template <class T>
@@ -143,7 +145,7 @@ struct LeafReader {
   void leaf(const Tensor& tensor) { read_leaf(leaves, tensor); }
   void leaf(Device device) { read_leaf(leaves, device); }
   template <class T>
-    requires is_number<T> || is_text<T>
+  requires is_number<T> || is_text<T>
   void leaf(const T& value) {
     if constexpr (is_text<T>) read_leaf(leaves, std::string_view(value));
     else if constexpr (std::is_same_v<T, Int> || std::is_same_v<T, Float>) read_leaf(leaves, value);
@@ -152,7 +154,9 @@ struct LeafReader {
     else read_leaf(leaves, static_cast<int64_t>(value));
   }
   template <class Text>
-  void structure(const Text& what) { read_structure(leaves, what); }
+  void structure(const Text& what) {
+    read_structure(leaves, what);
+  }
 };
 
 class PathReader {
@@ -161,7 +165,8 @@ class PathReader {
       : paths_(paths), argument_(argument), in_structure_(in_structure) {}
   template <class T>
   void leaf(const T&) {
-    paths_.push_back({argument_, in_structure_, std::is_same_v<T, Tensor>, path_, std::is_same_v<T, Int>, std::is_same_v<T, Float>});
+    paths_.push_back(
+        {argument_, in_structure_, std::is_same_v<T, Tensor>, path_, std::is_same_v<T, Int>, std::is_same_v<T, Float>});
   }
   void enter(std::string_view name) {
     lengths_.push_back(path_.size());
@@ -245,7 +250,8 @@ class CallableFor {
 
   static void read(const void* callable, [[maybe_unused]] const void* const* arguments, Leaves& leaves) {
     LeafReader reader{leaves};
-    [&]<size_t... I>(std::index_sequence<I...>) { (walk(at<Stored<A>>(arguments, I), reader), ...); }(Indexes());
+    [&]<size_t... I>(std::index_sequence<I...>) { (walk(at<Stored<A>>(arguments, I), reader), ...); }
+    (Indexes());
     visit_structure(*static_cast<const F*>(callable), [&](const auto& structure) {
       begin_members(leaves);
       walk(structure, reader);
@@ -257,12 +263,10 @@ class CallableFor {
       PathReader reader(paths, index, HasFields<T> || is_plain_aggregate<T>);
       walk(argument, reader);
     };
-    [&]<size_t... I>(std::index_sequence<I...>) {
-      (read_one(at<Stored<A>>(arguments, I), static_cast<int>(I)), ...);
-    }(Indexes());
-    visit_structure(*static_cast<const F*>(callable), [&](const auto& structure) {
-      read_one(structure, LeafPath::callable_member);
-    });
+    [&]<size_t... I>(std::index_sequence<I...>) { (read_one(at<Stored<A>>(arguments, I), static_cast<int>(I)), ...); }
+    (Indexes());
+    visit_structure(*static_cast<const F*>(callable),
+                    [&](const auto& structure) { read_one(structure, LeafPath::callable_member); });
   }
 
   static std::shared_ptr<void> run(void* callable, const void* const* arguments, Replay& replay) {
@@ -274,7 +278,9 @@ class CallableFor {
  private:
   using Indexes = std::index_sequence_for<A...>;
   template <class T>
-  static const T& at(const void* const* arguments, size_t i) { return *static_cast<const T*>(arguments[i]); }
+  static const T& at(const void* const* arguments, size_t i) {
+    return *static_cast<const T*>(arguments[i]);
+  }
 
   template <size_t... I>
   static std::shared_ptr<void> run_copies(F& callable, [[maybe_unused]] const void* const* arguments, Replay& replay,
@@ -321,8 +327,7 @@ struct ParametersOf {
   using Type = typename SignatureOf<F>::Parameters;
 };
 template <class F, class... Given>
-  requires SignatureOf<F>::is_generic
-struct ParametersOf<F, Given...> {
+requires SignatureOf<F>::is_generic struct ParametersOf<F, Given...> {
   using Type = Types<Given...>;
 };
 

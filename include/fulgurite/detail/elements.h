@@ -18,8 +18,9 @@ namespace fulgurite::detail {
 
 /// The type that a tensor stores: without const; `long` and `long long` are one type.
 template <class T>
-using Element = std::conditional_t<std::same_as<std::remove_cv_t<T>, long long>, int64_t,
-                                   std::conditional_t<std::same_as<std::remove_cv_t<T>, unsigned long long>, uint64_t, std::remove_cv_t<T>>>;
+using Element = std::conditional_t<
+    std::same_as<std::remove_cv_t<T>, long long>, int64_t,
+    std::conditional_t<std::same_as<std::remove_cv_t<T>, unsigned long long>, uint64_t, std::remove_cv_t<T>>>;
 
 /// True for types with a dtype.
 template <class T>
@@ -30,22 +31,24 @@ inline constexpr bool has_dtype =
 /// True for wider unsigned integers, whose values become i64.
 template <class T>
 inline constexpr bool becomes_i64 =
-    std::unsigned_integral<T> && !std::same_as<Element<T>, bool> && sizeof(T) > 1 && !std::same_as<Element<T>, char16_t> &&
-    !std::same_as<Element<T>, char32_t> && !std::same_as<Element<T>, wchar_t>;
+    std::unsigned_integral<T> && !std::same_as<Element<T>, bool> && sizeof(T) > 1 &&
+    !std::same_as<Element<T>, char16_t> && !std::same_as<Element<T>, char32_t> && !std::same_as<Element<T>, wchar_t>;
 
 template <class T>
 constexpr void check_stored() {
-  static_assert(has_dtype<T>,
-                "fulgurite: a tensor has no elements of this C++ type. There are double (f64), float (f32), int64_t, long and long "
-                "long (i64), int32_t (i32), int16_t (i16), int8_t (i8), uint8_t (u8) and bool; read f16 and bf16 as float after "
-                ".to(Dtype::f32)");
+  static_assert(
+      has_dtype<T>,
+      "fulgurite: a tensor has no elements of this C++ type. There are double (f64), float (f32), int64_t, long and long "
+      "long (i64), int32_t (i32), int16_t (i16), int8_t (i8), uint8_t (u8) and bool; read f16 and bf16 as float after "
+      ".to(Dtype::f32)");
 }
 template <class T>
 constexpr void check_source() {
-  static_assert(has_dtype<T> || becomes_i64<T>,
-                "fulgurite: tensors are not made from elements of this C++ type. There are double (f64), float (f32), int64_t, long "
-                "and long long (i64), int32_t (i32), int16_t (i16), int8_t (i8), uint8_t (u8), bool, and uint16_t, uint32_t and "
-                "uint64_t (as i64); convert the elements to one of these");
+  static_assert(
+      has_dtype<T> || becomes_i64<T>,
+      "fulgurite: tensors are not made from elements of this C++ type. There are double (f64), float (f32), int64_t, long "
+      "and long long (i64), int32_t (i32), int16_t (i16), int8_t (i8), uint8_t (u8), bool, and uint16_t, uint32_t and "
+      "uint64_t (as i64); convert the elements to one of these");
 }
 
 /// std::vector and std::array: rows of a tensor.
@@ -60,8 +63,9 @@ struct Innermost {
   using type = T;
 };
 template <class T>
-  requires is_nested<T>
-struct Innermost<T> : Innermost<typename T::value_type> {};
+requires is_nested<T>
+struct Innermost<T> : Innermost<typename T::value_type> {
+};
 template <class T>
 using InnermostElement = typename Innermost<T>::type;
 

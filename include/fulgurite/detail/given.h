@@ -15,9 +15,9 @@ template <class T>
 class Given {
  public:
   template <class... Arguments>
-    requires(sizeof...(Arguments) > 0 && !(std::same_as<std::remove_cvref_t<Arguments>, Given> && ...) &&
-             std::constructible_from<T, Arguments...>)
-  Given(Arguments&&... arguments) : value_(std::forward<Arguments>(arguments)...) {}
+  requires(sizeof...(Arguments) > 0 && !(std::same_as<std::remove_cvref_t<Arguments>, Given> && ...) &&
+           std::constructible_from<T, Arguments...>) Given(Arguments&&... arguments)
+      : value_(std::forward<Arguments>(arguments)...) {}
   operator const T&() const { return value_; }
 
  private:

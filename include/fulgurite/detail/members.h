@@ -19,76 +19,121 @@ inline constexpr int most_members = 32;
 template <class T>
 struct BaseOf {
   template <class U>
-    requires(std::is_base_of_v<U, T> && !std::is_same_v<U, T>)
-  operator U() const;
+  requires(std::is_base_of_v<U, T> && !std::is_same_v<U, T>) operator U() const;
 };
 template <class T>
-inline constexpr bool has_base_class = requires { T{BaseOf<T>{}}; };
+inline constexpr bool has_base_class = requires {
+  T{BaseOf<T>{}};
+};
 
 /// Returns true if T can be initialized from N empty braces, one per member. `{}` has no type, so greedy constructors
 /// do not match it.
 template <class T, int N>
 constexpr bool takes_braces() {
-  if constexpr (N == 1) return requires { T{{}}; };
-  else if constexpr (N == 2) return requires { T{{}, {}}; };
-  else if constexpr (N == 3) return requires { T{{}, {}, {}}; };
-  else if constexpr (N == 4) return requires { T{{}, {}, {}, {}}; };
-  else if constexpr (N == 5) return requires { T{{}, {}, {}, {}, {}}; };
-  else if constexpr (N == 6) return requires { T{{}, {}, {}, {}, {}, {}}; };
-  else if constexpr (N == 7) return requires { T{{}, {}, {}, {}, {}, {}, {}}; };
-  else if constexpr (N == 8) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}}; };
-  else if constexpr (N == 9) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}}; };
-  else if constexpr (N == 10) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; };
-  else if constexpr (N == 11) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; };
-  else if constexpr (N == 12) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; };
-  else if constexpr (N == 13) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; };
-  else if constexpr (N == 14) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; };
-  else if constexpr (N == 15) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; };
-  else if constexpr (N == 16) return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; };
-  else if constexpr (N == 17)
-    return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; };
-  else if constexpr (N == 18)
-    return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; };
-  else if constexpr (N == 19)
-    return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; };
-  else if constexpr (N == 20)
-    return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; };
-  else if constexpr (N == 21)
-    return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; };
-  else if constexpr (N == 22)
-    return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; };
-  else if constexpr (N == 23)
-    return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; };
-  else if constexpr (N == 24)
-    return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {},
-                       {}}; };
-  else if constexpr (N == 25)
-    return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {},
-                       {}, {}}; };
-  else if constexpr (N == 26)
-    return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {},
-                       {}, {}, {}}; };
-  else if constexpr (N == 27)
-    return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {},
-                       {}, {}, {}, {}}; };
-  else if constexpr (N == 28)
-    return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {},
-                       {}, {}, {}, {}, {}}; };
-  else if constexpr (N == 29)
-    return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {},
-                       {}, {}, {}, {}, {}, {}}; };
-  else if constexpr (N == 30)
-    return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {},
-                       {}, {}, {}, {}, {}, {}, {}}; };
-  else if constexpr (N == 31)
-    return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {},
-                       {}, {}, {}, {}, {}, {}, {}, {}}; };
-  else if constexpr (N == 32)
-    return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {},
-                       {}, {}, {}, {}, {}, {}, {}, {}, {}}; };
-  else if constexpr (N == 33)
-    return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {},
-                       {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; };
+  if constexpr (N == 1) return requires {
+      T{{}};
+    };
+  else if constexpr (N == 2) return requires {
+      T{{}, {}};
+    };
+  else if constexpr (N == 3) return requires {
+      T{{}, {}, {}};
+    };
+  else if constexpr (N == 4) return requires {
+      T{{}, {}, {}, {}};
+    };
+  else if constexpr (N == 5) return requires {
+      T{{}, {}, {}, {}, {}};
+    };
+  else if constexpr (N == 6) return requires {
+      T{{}, {}, {}, {}, {}, {}};
+    };
+  else if constexpr (N == 7) return requires {
+      T{{}, {}, {}, {}, {}, {}, {}};
+    };
+  else if constexpr (N == 8) return requires {
+      T{{}, {}, {}, {}, {}, {}, {}, {}};
+    };
+  else if constexpr (N == 9) return requires {
+      T{{}, {}, {}, {}, {}, {}, {}, {}, {}};
+    };
+  else if constexpr (N == 10) return requires {
+      T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+    };
+  else if constexpr (N == 11) return requires {
+      T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+    };
+  else if constexpr (N == 12) return requires {
+      T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+    };
+  else if constexpr (N == 13) return requires {
+      T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+    };
+  else if constexpr (N == 14) return requires {
+      T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+    };
+  else if constexpr (N == 15) return requires {
+      T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+    };
+  else if constexpr (N == 16) return requires {
+      T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+    };
+  else if constexpr (N == 17) return requires {
+      T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+    };
+  else if constexpr (N == 18) return requires {
+      T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+    };
+  else if constexpr (N == 19) return requires {
+      T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+    };
+  else if constexpr (N == 20) return requires {
+      T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+    };
+  else if constexpr (N == 21) return requires {
+      T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+    };
+  else if constexpr (N == 22) return requires {
+      T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+    };
+  else if constexpr (N == 23) return requires {
+      T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+    };
+  else if constexpr (N == 24) return requires {
+      T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+    };
+  else if constexpr (N == 25) return requires {
+      T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+    };
+  else if constexpr (N == 26) return requires {
+      T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+    };
+  else if constexpr (N == 27) return requires {
+      T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+    };
+  else if constexpr (N == 28) return requires {
+      T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+    };
+  else if constexpr (N == 29) return requires {
+      T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {},
+        {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+    };
+  else if constexpr (N == 30) return requires {
+      T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {},
+        {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+    };
+  else if constexpr (N == 31) return requires {
+      T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {},
+        {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+    };
+  else if constexpr (N == 32) return requires {
+      T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {},
+        {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+    };
+  else if constexpr (N == 33) return requires {
+      T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {},
+        {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+    };
   else return false;
 }
 
@@ -174,8 +219,8 @@ constexpr decltype(auto) with_members(T& object, Visit&& visit) {
     auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21] = object;
     return visit(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21);
   } else if constexpr (members == 23) {
-    auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21,
-           m22] = object;
+    auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22] =
+        object;
     return visit(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21,
                  m22);
   } else if constexpr (members == 24) {
@@ -184,43 +229,43 @@ constexpr decltype(auto) with_members(T& object, Visit&& visit) {
     return visit(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21,
                  m22, m23);
   } else if constexpr (members == 25) {
-    auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22,
-           m23, m24] = object;
+    auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23,
+           m24] = object;
     return visit(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21,
                  m22, m23, m24);
   } else if constexpr (members == 26) {
-    auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22,
-           m23, m24, m25] = object;
+    auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23,
+           m24, m25] = object;
     return visit(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21,
                  m22, m23, m24, m25);
   } else if constexpr (members == 27) {
-    auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22,
-           m23, m24, m25, m26] = object;
+    auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23,
+           m24, m25, m26] = object;
     return visit(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21,
                  m22, m23, m24, m25, m26);
   } else if constexpr (members == 28) {
-    auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22,
-           m23, m24, m25, m26, m27] = object;
+    auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23,
+           m24, m25, m26, m27] = object;
     return visit(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21,
                  m22, m23, m24, m25, m26, m27);
   } else if constexpr (members == 29) {
-    auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22,
-           m23, m24, m25, m26, m27, m28] = object;
+    auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23,
+           m24, m25, m26, m27, m28] = object;
     return visit(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21,
                  m22, m23, m24, m25, m26, m27, m28);
   } else if constexpr (members == 30) {
-    auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22,
-           m23, m24, m25, m26, m27, m28, m29] = object;
+    auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23,
+           m24, m25, m26, m27, m28, m29] = object;
     return visit(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21,
                  m22, m23, m24, m25, m26, m27, m28, m29);
   } else if constexpr (members == 31) {
-    auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22,
-           m23, m24, m25, m26, m27, m28, m29, m30] = object;
+    auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23,
+           m24, m25, m26, m27, m28, m29, m30] = object;
     return visit(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21,
                  m22, m23, m24, m25, m26, m27, m28, m29, m30);
   } else if constexpr (members == 32) {
-    auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22,
-           m23, m24, m25, m26, m27, m28, m29, m30, m31] = object;
+    auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23,
+           m24, m25, m26, m27, m28, m29, m30, m31] = object;
     return visit(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21,
                  m22, m23, m24, m25, m26, m27, m28, m29, m30, m31);
   }

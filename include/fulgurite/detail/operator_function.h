@@ -26,7 +26,18 @@
 namespace fulgurite::detail {
 
 /// The signature type of a C++ parameter.
-enum class ArgumentType : uint8_t { tensor, operand, tensors, integer, integers, floating, boolean, string, dtype, device };
+enum class ArgumentType : uint8_t {
+  tensor,
+  operand,
+  tensors,
+  integer,
+  integers,
+  floating,
+  boolean,
+  string,
+  dtype,
+  device
+};
 struct ParameterType {
   ArgumentType type;
   bool is_optional;
@@ -88,16 +99,18 @@ consteval ArgumentType argument_type() {
   else if constexpr (std::is_same_v<T, Operand>) return ArgumentType::operand;
   else if constexpr (std::is_same_v<T, std::vector<Tensor>>) return ArgumentType::tensors;
   else if constexpr (CppInteger<T> || std::is_same_v<T, Int>) return ArgumentType::integer;
-  else if constexpr (std::is_same_v<T, Shape> || std::is_same_v<T, Dims> || IsIntegers<T>::value) return ArgumentType::integers;
+  else if constexpr (std::is_same_v<T, Shape> || std::is_same_v<T, Dims> || IsIntegers<T>::value)
+    return ArgumentType::integers;
   else if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, Float>) return ArgumentType::floating;
   else if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, Bool>) return ArgumentType::boolean;
   else if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, std::string_view>) return ArgumentType::string;
   else if constexpr (std::is_same_v<T, Dtype>) return ArgumentType::dtype;
   else if constexpr (std::is_same_v<T, Device>) return ArgumentType::device;
   else
-    static_assert(!sizeof(T*),
-                  "fulgurite: a parameter of an operator is a Tensor, Operand, std::vector<Tensor>, integer, list of integers, "
-                  "floating number, bool, string, Dtype or Device, or a std::optional of one");
+    static_assert(
+        !sizeof(T*),
+        "fulgurite: a parameter of an operator is a Tensor, Operand, std::vector<Tensor>, integer, list of integers, "
+        "floating number, bool, string, Dtype or Device, or a std::optional of one");
 }
 
 template <class T>
@@ -125,7 +138,8 @@ T read(const OperatorCall& call, size_t i) {
   else if constexpr (std::is_same_v<T, Float>) return floating_argument(call, i);
   else if constexpr (argument_type<T>() == ArgumentType::floating)
     return static_cast<T>(static_cast<double>(floating_argument(call, i)));
-  else if constexpr (argument_type<T>() == ArgumentType::boolean) return T(static_cast<bool>(boolean_argument(call, i)));
+  else if constexpr (argument_type<T>() == ArgumentType::boolean)
+    return T(static_cast<bool>(boolean_argument(call, i)));
   else if constexpr (argument_type<T>() == ArgumentType::string) return T(string_argument(call, i));
   else if constexpr (argument_type<T>() == ArgumentType::dtype) return dtype_argument(call, i);
   else return device_argument(call, i);
@@ -214,8 +228,8 @@ class OperatorFunction {
   OperatorFunction() = default;
   OperatorFunction(std::nullptr_t) {}
   template <class F>
-    requires(!std::is_same_v<F, OperatorFunction> && !std::is_same_v<F, std::nullptr_t> && has_one_signature<F>())
-  OperatorFunction(F function) {
+  requires(!std::is_same_v<F, OperatorFunction> && !std::is_same_v<F, std::nullptr_t> && has_one_signature<F>())
+      OperatorFunction(F function) {
     using Signature = SignatureOf<F>;
     using Result = typename Signature::Result;
     parameters_ = parameter_types(typename Signature::Parameters());
@@ -225,9 +239,10 @@ class OperatorFunction {
         give_answer(call, invoke_on(function, call, typename Signature::Parameters()));
       };
     } else {
-      static_assert(TensorResults<Result>::is_given,
-                    "fulgurite: a function of an operator returns a Tensor, std::vector<Tensor>, or a pair, tuple or array of "
-                    "tensors; a checker returns bool");
+      static_assert(
+          TensorResults<Result>::is_given,
+          "fulgurite: a function of an operator returns a Tensor, std::vector<Tensor>, or a pair, tuple or array of "
+          "tensors; a checker returns bool");
       result_count_ = TensorResults<Result>::count;
       call_ = [function = std::move(function)](OperatorCall& call) mutable {
         TensorResults<Result>::each(invoke_on(function, call, typename Signature::Parameters()),
@@ -266,12 +281,16 @@ class AugmentedForwardFunction {
  public:
   AugmentedForwardFunction() = default;
   template <class F>
-    requires(!std::is_same_v<F, AugmentedForwardFunction> && has_one_signature<F>())
-  AugmentedForwardFunction(F function) : parameters_(parameter_types(typename SignatureOf<F>::Parameters())) {
+  requires(!std::is_same_v<F, AugmentedForwardFunction> && has_one_signature<F>()) AugmentedForwardFunction(F function)
+      : parameters_(parameter_types(typename SignatureOf<F>::Parameters())) {
     using Parameters = typename SignatureOf<F>::Parameters;
     using Result = typename SignatureOf<F>::Result;
-    static_assert(requires(Result r) { r.first; r.second; },
-                  "fulgurite: an augmented forward returns a std::pair of the result(s) and what it saves for its backward");
+    static_assert(
+        requires(Result r) {
+          r.first;
+          r.second;
+        },
+        "fulgurite: an augmented forward returns a std::pair of the result(s) and what it saves for its backward");
     call_ = [function = std::move(function)](OperatorCall& call) mutable {
       const Result both = invoke_on(function, call, Parameters());
       TensorResults<std::decay_t<decltype(both.first)>>::each(both.first,
@@ -310,8 +329,7 @@ class BackwardFunction {
  public:
   BackwardFunction() = default;
   template <class F>
-    requires(!std::is_same_v<F, BackwardFunction> && has_one_signature<F>())
-  BackwardFunction(F function) {
+  requires(!std::is_same_v<F, BackwardFunction> && has_one_signature<F>()) BackwardFunction(F function) {
     bind(std::move(function), typename SignatureOf<F>::Parameters());
   }
   explicit operator bool() const { return static_cast<bool>(call_); }
@@ -343,7 +361,8 @@ class BackwardFunction {
           return std::tuple<std::decay_t<A>...>{read_backward<std::decay_t<A>>(call, I)...};
         }
         (std::index_sequence_for<A...>());
-        keep(call, std::apply([&](std::decay_t<A>&... argument) -> Result { return function(argument...); }, arguments));
+        keep(call,
+             std::apply([&](std::decay_t<A>&... argument) -> Result { return function(argument...); }, arguments));
       };
     }
   }

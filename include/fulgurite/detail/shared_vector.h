@@ -135,7 +135,9 @@ class SharedVector {
     uint32_t size = 0, capacity = 0;
   };
   static constexpr size_t offset() { return (sizeof(Block) + alignof(T) - 1) / alignof(T) * alignof(T); }
-  static T* items(Block* block) { return block ? reinterpret_cast<T*>(reinterpret_cast<char*>(block) + offset()) : nullptr; }
+  static T* items(Block* block) {
+    return block ? reinterpret_cast<T*>(reinterpret_cast<char*>(block) + offset()) : nullptr;
+  }
 
   bool is_shared() const { return block_ && block_->owners.load(std::memory_order_acquire) != 1; }
   // Moves to a new block with this capacity; uniquely owned items are moved, others copied.

@@ -43,8 +43,10 @@ struct DropLocation<Types<Taken...>, SourceLocation> {
   static constexpr bool takes_location = true;
 };
 template <class... Taken, class First, class... Rest>
-  requires(!(sizeof...(Rest) == 0 && std::is_same_v<First, SourceLocation>))
-struct DropLocation<Types<Taken...>, First, Rest...> : DropLocation<Types<Taken..., First>, Rest...> {};
+requires(!(sizeof...(Rest) == 0 &&
+           std::is_same_v<First, SourceLocation>)) struct DropLocation<Types<Taken...>, First, Rest...>
+    : DropLocation<Types<Taken..., First>, Rest...> {
+};
 
 template <class R, class... A>
 struct FunctionType {
@@ -57,10 +59,10 @@ struct FunctionType {
 
 template <class M>
 struct MemberFunctionType;
-#define FULGURITE_MEMBER_FUNCTION(qualifiers)                \
-  template <class C, class R, class... A>                    \
-  struct MemberFunctionType<R (C::*)(A...) qualifiers> {     \
-    using Type = FunctionType<R, A...>;                      \
+#define FULGURITE_MEMBER_FUNCTION(qualifiers)            \
+  template <class C, class R, class... A>                \
+  struct MemberFunctionType<R (C::*)(A...) qualifiers> { \
+    using Type = FunctionType<R, A...>;                  \
   };
 FULGURITE_MEMBER_FUNCTION()
 FULGURITE_MEMBER_FUNCTION(const)
@@ -68,7 +70,7 @@ FULGURITE_MEMBER_FUNCTION(&)
 FULGURITE_MEMBER_FUNCTION(const&)
 FULGURITE_MEMBER_FUNCTION(noexcept)
 FULGURITE_MEMBER_FUNCTION(const noexcept)
-FULGURITE_MEMBER_FUNCTION(& noexcept)
+FULGURITE_MEMBER_FUNCTION(&noexcept)
 FULGURITE_MEMBER_FUNCTION(const& noexcept)
 #undef FULGURITE_MEMBER_FUNCTION
 
@@ -80,7 +82,7 @@ struct SignatureOf {
   using Parameters = void;
 };
 template <class F>
-  requires requires { &F::operator(); }
+requires requires { &F::operator(); }
 struct SignatureOf<F> : MemberFunctionType<decltype(&F::operator())>::Type {};
 template <class R, class... A>
 struct SignatureOf<R (*)(A...)> : FunctionType<R, A...> {};

@@ -65,7 +65,9 @@ inline constexpr bool is_std_array = false;
 template <class T, size_t N>
 inline constexpr bool is_std_array<std::array<T, N>> = true;
 template <class T>
-concept HasFields = !requires { Fields<T>::is_not_specialised; };
+concept HasFields = !requires {
+  Fields<T>::is_not_specialised;
+};
 
 /// True for a class that can be split into its members.
 template <class T>

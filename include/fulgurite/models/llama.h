@@ -23,8 +23,8 @@ struct LlamaOptions {
   int64_t heads = 8;
   int64_t key_value_heads = 4;  // heads / key_value_heads query heads share a key and a value
   int64_t width = 128;
-  int64_t hidden = 344;         // width of the SwiGLU
-  int64_t block = 64;           // the longest sequence
+  int64_t hidden = 344;  // width of the SwiGLU
+  int64_t block = 64;    // the longest sequence
   double eps = 1e-5;
   double rotary_base = 10000;
 };
@@ -41,7 +41,8 @@ inline Tensor rotate(const Tensor& x, const Tensor& cosines, const Tensor& sines
 
 /// Cosines and sines for `rotate`: [length, features / 2] each.
 inline std::pair<Tensor, Tensor> rotary_tables(int64_t length, int64_t features, double base) {
-  const Tensor exponents = arange(0, features, 2, {.dtype = Dtype::f32}) * (-std::log(base) / static_cast<double>(features));
+  const Tensor exponents =
+      arange(0, features, 2, {.dtype = Dtype::f32}) * (-std::log(base) / static_cast<double>(features));
   const Tensor positions = unsqueeze(arange(0, length, 1, {.dtype = Dtype::f32}), 1);
   const Tensor angles = positions * exp(exponents);
   return {cos(angles), sin(angles)};
@@ -65,7 +66,8 @@ struct LlamaAttention {
 
   /// For the position after `past`: x [batch, 1, width], and the tables' rows of that position. Also returns `past`
   /// extended by it.
-  std::pair<Tensor, KeyValues> step(const Tensor& x, const Tensor& cosines, const Tensor& sines, const KeyValues& past) const {
+  std::pair<Tensor, KeyValues> step(const Tensor& x, const Tensor& cosines, const Tensor& sines,
+                                    const KeyValues& past) const {
     const Tensor query = rotate(by_head(wq(x), heads), cosines, sines);
     const KeyValues here = keys_and_values(x, cosines, sines);
     const Tensor keys = cat({past.keys, here.keys}, 2);
@@ -112,7 +114,8 @@ struct LlamaBlock {
   }
 
   /// LlamaAttention::step for a complete block.
-  std::pair<Tensor, KeyValues> step(const Tensor& x, const Tensor& cosines, const Tensor& sines, const KeyValues& past) const {
+  std::pair<Tensor, KeyValues> step(const Tensor& x, const Tensor& cosines, const Tensor& sines,
+                                    const KeyValues& past) const {
     const auto [attended, all] = attention.step(attention_norm(x), cosines, sines, past);
     const Tensor y = x + attended;
     return {y + mlp(mlp_norm(y)), all};
@@ -146,7 +149,8 @@ struct Llama {
 inline LlamaBlock make_llama_block(const LlamaOptions& o) {
   if (o.heads < 1 || o.key_value_heads < 1 || o.width % (2 * o.heads) != 0 || o.heads % o.key_value_heads != 0)
     throw UserError("make_llama_block: width " + std::to_string(o.width) + " must be a multiple of twice the heads " +
-                    std::to_string(o.heads) + ", and the heads one of key_value_heads " + std::to_string(o.key_value_heads));
+                    std::to_string(o.heads) + ", and the heads one of key_value_heads " +
+                    std::to_string(o.key_value_heads));
   const auto matrix = [](int64_t from, int64_t to, double deviation) {
     nn::Linear layer(from, to, false);
     nn::normal_(layer.weight, 0, deviation);

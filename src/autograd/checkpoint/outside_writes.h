@@ -48,8 +48,7 @@ class OutsideWrites {
   using Bytes = std::unique_ptr<char[]>;
   struct Written {
     StorageRef storage;
-    uint32_t
-        version;  // before the first run, so that tensors saved in the second run have the same versions
+    uint32_t version;  // before the first run, so that tensors saved in the second run have the same versions
     Bytes before;
   };
   static Bytes bytes_of(const Storage&);

@@ -30,7 +30,8 @@ struct FirstRun {
 };
 
 /// Returns the inputs' gradients; those of leaves that the function captured are accumulated by the inner backward.
-std::vector<Tensor> run_backward_again(const FirstRun& first, const std::vector<Tensor>& saved, const std::vector<Tensor>& gradients) {
+std::vector<Tensor> run_backward_again(const FirstRun& first, const std::vector<Tensor>& saved,
+                                       const std::vector<Tensor>& gradients) {
   if (const BackwardRun* outer = BackwardRun::innermost(); outer != nullptr && outer->asks_for_inputs())
     throw UserError(
         "checkpoint: with use_reentrant a backward that is asked for certain gradients only (autograd::grad, or backward() with inputs) is not "
@@ -52,8 +53,8 @@ std::vector<Tensor> run_backward_again(const FirstRun& first, const std::vector<
     results = first.run(inputs);
   }
   if (results.size() != gradients.size())
-    throw UserError(text::cat("checkpoint: the function gave ", gradients.size(), " tensors in the first run and ", results.size(),
-                              " in the second; it must do the same each time it runs"),
+    throw UserError(text::cat("checkpoint: the function gave ", gradients.size(), " tensors in the first run and ",
+                              results.size(), " in the second; it must do the same each time it runs"),
                     first.at);
   std::vector<Tensor> roots, of_roots;
   for (size_t i = 0; i < results.size(); ++i) {
@@ -62,7 +63,9 @@ std::vector<Tensor> run_backward_again(const FirstRun& first, const std::vector<
     of_roots.push_back(gradients[i]);
   }
   if (roots.empty())
-    throw UserError("checkpoint: no result of the function requires grad when it runs again: this checkpoint is not necessary", first.at);
+    throw UserError(
+        "checkpoint: no result of the function requires grad when it runs again: this checkpoint is not necessary",
+        first.at);
   autograd::backward(roots, of_roots, {}, first.at);
   std::vector<Tensor> found;
   for (const Tensor& input : inputs) found.push_back(input.defined() ? input.grad() : Tensor());
@@ -71,11 +74,13 @@ std::vector<Tensor> run_backward_again(const FirstRun& first, const std::vector<
 
 }  // namespace
 
-std::vector<Tensor> run_reentrant_checkpoint(const std::vector<Tensor>& inputs, const Run& first_run, Run run, SourceLocation at) {
+std::vector<Tensor> run_reentrant_checkpoint(const std::vector<Tensor>& inputs, const Run& first_run, Run run,
+                                             SourceLocation at) {
   const auto first = std::make_shared<FirstRun>();
   for (const Tensor& input : inputs) first->requires_grad.push_back(input.defined() && input.requires_grad());
   if (std::ranges::none_of(first->requires_grad, [](char requires_it) { return requires_it != 0; }))
-    warn("checkpoint: no argument requires grad: with use_reentrant no gradient goes through this call, not even to captured leaves");
+    warn(
+        "checkpoint: no argument requires grad: with use_reentrant no gradient goes through this call, not even to captured leaves");
   first->run = std::move(run);
   first->at = at;
   CustomFunction function;

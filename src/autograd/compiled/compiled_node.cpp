@@ -58,7 +58,10 @@ class CompiledNode final : public TracedNode {
   CompiledNode(std::span<const Tensor> inputs, const std::vector<Tensor>& outputs, std::span<const Tensor> saved,
                std::shared_ptr<const Program> backward, std::string name, std::shared_ptr<const Program> forward,
                std::shared_ptr<const SymbolicBackward> symbolic)
-      : backward_(std::move(backward)), forward_(std::move(forward)), symbolic_(std::move(symbolic)), name_(std::move(name)) {
+      : backward_(std::move(backward)),
+        forward_(std::move(forward)),
+        symbolic_(std::move(symbolic)),
+        name_(std::move(name)) {
     add_to_hash(reinterpret_cast<uintptr_t>(backward_.get()));
     for (const Tensor& input : inputs) {
       if (input.defined() && input.impl()->base) bring_history_up_to_date(input);
@@ -94,8 +97,11 @@ class CompiledNode final : public TracedNode {
   }
   std::vector<Tensor> record(std::span<const Tensor> saved, std::vector<Tensor> gradients, const NodeRun& run,
                              std::span<const Int> sizes) override {
-    if (std::ranges::any_of(sizes, [](Int size) { return size.is_symbolic(); })) return record_with_symbols(saved, std::move(gradients), run, sizes);
-    fill_gradients(gradients, [](const TensorType& type) { return zeros(type.shape, {.dtype = type.dtype, .device = type.device}); });
+    if (std::ranges::any_of(sizes, [](Int size) { return size.is_symbolic(); }))
+      return record_with_symbols(saved, std::move(gradients), run, sizes);
+    fill_gradients(gradients, [](const TensorType& type) {
+      return zeros(type.shape, {.dtype = type.dtype, .device = type.device});
+    });
     std::vector<Tensor> arguments(saved.begin(), saved.end());
     arguments.insert(arguments.end(), gradients.begin(), gradients.end());
     return run.create_graph ? evaluate_again(arguments) : evaluate(backward_->recordable(), arguments);
@@ -103,7 +109,8 @@ class CompiledNode final : public TracedNode {
   const void* formula() const override { return backward_.get(); }
   std::shared_ptr<const void> share_formula() const override {
     if (!symbolic_) return backward_;
-    return std::make_shared<std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>>(backward_, symbolic_->trace);
+    return std::make_shared<std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>>(backward_,
+                                                                                                 symbolic_->trace);
   }
   bool append_structure(KeyWords& words, std::vector<int64_t>& sizes) const override {
     if (!symbolic_) return TracedNode::append_structure(words, sizes);
@@ -139,7 +146,8 @@ class CompiledNode final : public TracedNode {
   void fill_gradients(std::vector<Tensor>& gradients, MakeZeros make_zeros_of) const {
     const std::vector<Value> expected = input_values(backward_->trace());
     if (expected.size() != saved_.size() + gradients.size())
-      throw InternalError(text::cat(name_, " takes ", expected.size(), " inputs, got ", saved_.size() + gradients.size()));
+      throw InternalError(
+          text::cat(name_, " takes ", expected.size(), " inputs, got ", saved_.size() + gradients.size()));
     for (size_t i = 0; i < gradients.size(); ++i) {
       const bool is_read = !expected[saved_.size() + i].is_none();
       if (!is_read) gradients[i] = Tensor();
@@ -147,8 +155,8 @@ class CompiledNode final : public TracedNode {
     }
   }
 
-  std::vector<Tensor> record_with_symbols(std::span<const Tensor> saved, std::vector<Tensor> gradients, const NodeRun& run,
-                                          std::span<const Int> sizes) {
+  std::vector<Tensor> record_with_symbols(std::span<const Tensor> saved, std::vector<Tensor> gradients,
+                                          const NodeRun& run, std::span<const Int> sizes) {
     if (!symbolic_ || run.create_graph) throw UserError(text::cat(name_, " is recorded for constant sizes"));
     std::vector<Value> expected = input_values(*symbolic_->trace);
     std::erase_if(expected, [](const Value& value) { return value.is_proxy() && !value.is_tensor(); });
@@ -204,10 +212,10 @@ class CompiledNode final : public TracedNode {
 }  // namespace
 
 void attach_compiled_node(std::span<const Tensor> inputs, std::vector<Tensor>& outputs, std::vector<Tensor> saved,
-                          std::shared_ptr<const Program> backward, std::string name, std::shared_ptr<const Program> forward,
-                          std::shared_ptr<const SymbolicBackward> symbolic) {
-  const auto node = std::make_shared<CompiledNode>(inputs, outputs, saved, std::move(backward), std::move(name), std::move(forward),
-                                                   std::move(symbolic));
+                          std::shared_ptr<const Program> backward, std::string name,
+                          std::shared_ptr<const Program> forward, std::shared_ptr<const SymbolicBackward> symbolic) {
+  const auto node = std::make_shared<CompiledNode>(inputs, outputs, saved, std::move(backward), std::move(name),
+                                                   std::move(forward), std::move(symbolic));
   for (size_t i = 0; i < outputs.size(); ++i)
     if (outputs[i].defined() && is_floating(outputs[i].dtype())) set_history(outputs[i], node, static_cast<int>(i));
 }

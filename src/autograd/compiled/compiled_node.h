@@ -20,7 +20,7 @@ struct SymbolicBackward {
   std::shared_ptr<const Trace> trace;
   /// By result: stands for a symbolic scalar among the forward's inputs, which has no gradient.
   std::vector<char> is_number;
-  std::vector<int64_t> sizes;   // by NumberProxy::input
+  std::vector<int64_t> sizes;  // by NumberProxy::input
 };
 
 /// Makes `outputs` the results of a differentiable call on `inputs` whose backward is compiled: they require grad and
@@ -34,6 +34,7 @@ struct SymbolicBackward {
 /// outputs.
 void attach_compiled_node(std::span<const Tensor> inputs, std::vector<Tensor>& outputs, std::vector<Tensor> saved,
                           std::shared_ptr<const Program> backward, std::string name,
-                          std::shared_ptr<const Program> forward = nullptr, std::shared_ptr<const SymbolicBackward> symbolic = nullptr);
+                          std::shared_ptr<const Program> forward = nullptr,
+                          std::shared_ptr<const SymbolicBackward> symbolic = nullptr);
 
 }  // namespace fulgurite

@@ -23,7 +23,8 @@ class TracedNode : public Node {
   /// Records the backward in the innermost tracer; with create_graph it may be differentiated again. `saved` stands for
   /// the tensors of append_saved(). `sizes` stands for those of append_structure(), some as symbols; empty: the
   /// concrete sizes.
-  virtual std::vector<Tensor> record(std::span<const Tensor> saved, std::vector<Tensor> gradients, const NodeRun&, std::span<const Int> sizes) = 0;
+  virtual std::vector<Tensor> record(std::span<const Tensor> saved, std::vector<Tensor> gradients, const NodeRun&,
+                                     std::span<const Int> sizes) = 0;
   /// Nodes with the same formula and key record the same ops.
   virtual const void* formula() const { return nullptr; }
   virtual std::shared_ptr<const void> share_formula() const { return nullptr; }

@@ -150,14 +150,16 @@ bool find_call_pattern(const Symbol& symbol, Arguments arguments, CallPattern& o
 CallStructure call_structure(const Symbol& symbol, Arguments arguments) {
   CallStructure out;
   for (const Tensor* tensor : tensors_of(arguments))
-    if (tensor->defined()) out.sizes.insert(out.sizes.end(), tensor->impl()->sizes.begin(), tensor->impl()->sizes.end());
+    if (tensor->defined())
+      out.sizes.insert(out.sizes.end(), tensor->impl()->sizes.begin(), tensor->impl()->sizes.end());
   Words words;
   words.push_back(reinterpret_cast<uintptr_t>(&symbol));
   words.push_back(static_cast<uint64_t>(default_dtype()));
   words.push_back(executors_version());
   const auto parameters = symbol.signature.params();
   for (size_t i = 0; i < arguments.size(); ++i) {
-    const bool is_sizes = i < parameters.size() && names_sizes(parameters[i].name) && arguments[i].kind() == Argument::Kind::integers;
+    const bool is_sizes =
+        i < parameters.size() && names_sizes(parameters[i].name) && arguments[i].kind() == Argument::Kind::integers;
     if (!is_sizes) {
       add(words, arguments[i], false);
       continue;
@@ -179,7 +181,8 @@ uint64_t call_structure_hash(const Symbol& symbol, Arguments arguments) {
   const auto parameters = symbol.signature.params();
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string_view name = i < parameters.size() ? parameters[i].name : std::string_view();
-    if (names_sizes(name) && arguments[i].kind() == Argument::Kind::integers) words.push_back(arguments[i].integers().size());
+    if (names_sizes(name) && arguments[i].kind() == Argument::Kind::integers)
+      words.push_back(arguments[i].integers().size());
     else add(words, arguments[i], false);
   }
   return hash_of(words);

@@ -40,11 +40,13 @@ EagerFormula::EagerFormula(const Trace& trace) : trace_(trace) {
 
 void EagerFormula::add(const BoundSymbol& bound) {
   const Symbol* const symbol = bound.symbol;
-  if (symbol == &prims_return_symbol || symbol == &prims_unpack_sequence_symbol || symbol == &prims_clear_collection_symbol) return;
+  if (symbol == &prims_return_symbol || symbol == &prims_unpack_sequence_symbol ||
+      symbol == &prims_clear_collection_symbol)
+    return;
   if (symbol == &prims_del_symbol) return ops_.push_back({Kind::deletion, &bound});
   if (makes_numbers(bound)) return;
-  const bool is_kernel = bound.implementation != nullptr && bound.implementation->kernel != nullptr && bound.implementation->user == nullptr &&
-                         bound.implementation->fusion == nullptr;
+  const bool is_kernel = bound.implementation != nullptr && bound.implementation->kernel != nullptr &&
+                         bound.implementation->user == nullptr && bound.implementation->fusion == nullptr;
   const bool is_view = bound.implementation == nullptr && symbol->view != nullptr;
   if (symbol == &prims_copy__symbol || symbol->traits.random || !(is_kernel || is_view))
     throw InternalError(text::cat(symbol->qualified_name(), " needs a program"));
@@ -109,7 +111,9 @@ class EagerFormula::Run final : public ArgumentPack::Resolver {
   }
 
  private:
-  const NumberTable::Number& of(const NumberProxy& number) const { return numbers_[static_cast<size_t>(formula_.numbers_.find(number))]; }
+  const NumberTable::Number& of(const NumberProxy& number) const {
+    return numbers_[static_cast<size_t>(formula_.numbers_.find(number))];
+  }
 
   Tensor make_result(const TensorProxy& proxy) const {
     Sizes sizes;
@@ -131,7 +135,8 @@ class EagerFormula::Run final : public ArgumentPack::Resolver {
       viewed = copy;
     }
     const TensorImpl& impl = *viewed.impl();
-    at(bound.outputs.read()[0]) = make_view(impl.storage, geometry.sizes, geometry.strides, geometry.offset, impl.dtype);
+    at(bound.outputs.read()[0]) =
+        make_view(impl.storage, geometry.sizes, geometry.strides, geometry.offset, impl.dtype);
     return true;
   }
 
@@ -148,9 +153,10 @@ bool EagerFormula::find_values(std::span<const uint64_t> given, NumberTable::Val
   }
   for (const auto& [index, number] : conditions_) {
     const NumberTable::Number& value = values[static_cast<size_t>(index)];
-    const bool is_as_recorded = number->kind == NumberProxy::Kind::floating
-                                    ? std::bit_cast<uint64_t>(value.floating) == std::bit_cast<uint64_t>(number->floating)
-                                    : value.integer == number->integer;
+    const bool is_as_recorded =
+        number->kind == NumberProxy::Kind::floating
+            ? std::bit_cast<uint64_t>(value.floating) == std::bit_cast<uint64_t>(number->floating)
+            : value.integer == number->integer;
     if (!is_as_recorded) return false;
   }
   return true;
@@ -161,7 +167,8 @@ bool EagerFormula::holds(std::span<const uint64_t> given) const {
   return find_values(given, values);
 }
 
-bool EagerFormula::run(std::span<const Tensor> arguments, std::span<const uint64_t> given, std::vector<Tensor>& results) const {
+bool EagerFormula::run(std::span<const Tensor> arguments, std::span<const uint64_t> given,
+                       std::vector<Tensor>& results) const {
   NumberTable::Values values;
   if (!find_values(given, values) || arguments.size() != inputs_.size()) return false;
   Run run(*this, values);

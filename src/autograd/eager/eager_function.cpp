@@ -94,7 +94,8 @@ EagerFunction::EagerFunction(const Symbol& symbol, Arguments arguments, SourceLo
   for (const Tensor& result : results) outputs_.push_back(tracer.value_of(result));
   recorded_ = tracer.finish(Value(outputs_));
   if (!tracer.captures().empty())
-    throw InternalError(text::cat(symbol.qualified_name(), ": its decomposition uses a tensor that is not an argument"));
+    throw InternalError(
+        text::cat(symbol.qualified_name(), ": its decomposition uses a tensor that is not an argument"));
 
   choose_saved(ExecutorRules(resolve_executors(options_.executors)).find(symbol, arguments) != nullptr);
 }
@@ -114,7 +115,8 @@ void EagerFunction::choose_saved(bool is_rule_an_executors) {
   for (size_t i = 0; i < outputs_.size(); ++i) saves_.push_back({SavedTensor::Origin::output, i});
 }
 
-std::unique_ptr<EagerFunction::Backward> EagerFunction::make_backward(uint64_t outputs_with_cotangent, uint64_t needed) {
+std::unique_ptr<EagerFunction::Backward> EagerFunction::make_backward(uint64_t outputs_with_cotangent,
+                                                                      uint64_t needed) {
   const GradModeScope grad_mode(true);
   const InterpreterScope eager(nullptr);
   Trace trace = recorded_;
@@ -130,7 +132,8 @@ std::unique_ptr<EagerFunction::Backward> EagerFunction::make_backward(uint64_t o
   auto out = std::make_unique<Backward>();
   PipelineOptions options = options_;
   if (needed != differentiable_)
-    options.transforms.push_back([&](const Trace& joint) { return only_needed_gradients(joint, needed, input_positions_); });
+    options.transforms.push_back(
+        [&](const Trace& joint) { return only_needed_gradients(joint, needed, input_positions_); });
   out->compiled = compile(trace, true, options);
   if (is_for_pattern_) {
     try {
@@ -161,7 +164,8 @@ std::unique_ptr<EagerFunction::Backward> EagerFunction::make_backward(uint64_t o
       break;
     }
     size_t slot = 0;
-    while (slot < saves_.size() && !(saves_[slot].origin == origin && saves_[slot].index == static_cast<size_t>(position)))
+    while (slot < saves_.size() &&
+           !(saves_[slot].origin == origin && saves_[slot].index == static_cast<size_t>(position)))
       ++slot;
     if (slot == saves_.size()) saves_.push_back({origin, static_cast<size_t>(position)});
     out->saved.push_back(static_cast<int>(slot));
@@ -315,7 +319,8 @@ EagerCall eager_function(const Symbol& symbol, Arguments arguments, SourceLocati
   CallPattern pattern;
   bool makes_one = false;
   if (find_call_pattern(symbol, arguments, pattern) && !pattern.values.empty())
-    if (std::shared_ptr<EagerFunction> found = find_in_family(pattern, makes_one)) return {std::move(found), std::move(pattern.values)};
+    if (std::shared_ptr<EagerFunction> found = find_in_family(pattern, makes_one))
+      return {std::move(found), std::move(pattern.values)};
   auto made = std::make_shared<EagerFunction>(symbol, arguments, at);
   if (makes_one) add_to_family(pattern, made->for_pattern(pattern));
   const std::lock_guard lock(shard.mutex);

@@ -9,8 +9,8 @@
 
 namespace fulgurite {
 
-EagerNode::EagerNode(EagerCall call, uint64_t structure_hash, std::span<const Tensor* const> inputs, std::span<const Tensor> outputs,
-                     SourceLocation at)
+EagerNode::EagerNode(EagerCall call, uint64_t structure_hash, std::span<const Tensor* const> inputs,
+                     std::span<const Tensor> outputs, SourceLocation at)
     : function_(std::move(call.function)), values_(call.values.begin(), call.values.end()) {
   set_source(at);
   add_to_hash(structure_hash);
@@ -30,8 +30,9 @@ const std::shared_ptr<EagerFunction>& EagerNode::exact_function() const {
 const SavedTensor& EagerNode::saved(const EagerFunction& function, int position) const {
   if (&function == function_.get()) return saved_[static_cast<size_t>(position)];
   const EagerFunction::Source& source = function.saves()[static_cast<size_t>(position)];
-  const auto at = std::find_if(saved_.begin(), saved_.end(),
-                               [&](const SavedTensor& one) { return one.origin() == source.origin && one.index() == source.index; });
+  const auto at = std::find_if(saved_.begin(), saved_.end(), [&](const SavedTensor& one) {
+    return one.origin() == source.origin && one.index() == source.index;
+  });
   if (at == saved_.end()) throw InternalError(function.node_name() + " saves something else for these sizes");
   return *at;
 }
@@ -82,8 +83,9 @@ bool EagerNode::append_structure(KeyWords& words, std::vector<int64_t>& sizes) c
   return true;
 }
 
-std::optional<std::vector<Tensor>> EagerNode::record_with_symbols(std::span<const Tensor> saved, const std::vector<Tensor>& gradients,
-                                                                  uint64_t needed, std::span<const Int> sizes) {
+std::optional<std::vector<Tensor>> EagerNode::record_with_symbols(std::span<const Tensor> saved,
+                                                                  const std::vector<Tensor>& gradients, uint64_t needed,
+                                                                  std::span<const Int> sizes) {
   EagerFunction* const function = exact().with_symbols(sizes);
   if (function == nullptr) return std::nullopt;
   uint64_t given = 0;
@@ -92,7 +94,8 @@ std::optional<std::vector<Tensor>> EagerNode::record_with_symbols(std::span<cons
   std::vector<Tensor> arguments;
   const std::vector<EagerFunction::Source>& there = exact().saves();
   for (const int position : backward.saved) {
-    const auto is_it = [&, wanted = function->saves()[static_cast<size_t>(position)]](const EagerFunction::Source& source) {
+    const auto is_it = [&, wanted =
+                               function->saves()[static_cast<size_t>(position)]](const EagerFunction::Source& source) {
       return source.origin == wanted.origin && source.index == wanted.index;
     };
     const auto at = std::ranges::find_if(there, is_it);
@@ -125,7 +128,8 @@ std::optional<std::vector<Tensor>> EagerNode::run_formula(const std::vector<Tens
   const EagerFunction::Backward& backward = function_->backward(1, needed);
   if (!backward.formula) return std::nullopt;
   std::vector<Tensor> arguments, results;
-  for (const int position : backward.saved) arguments.push_back(saved_[static_cast<size_t>(position)].elements(function_->node_name()));
+  for (const int position : backward.saved)
+    arguments.push_back(saved_[static_cast<size_t>(position)].elements(function_->node_name()));
   arguments.push_back(backward.reads[0] ? gradients[0] : Tensor());
   if (!backward.formula->run(arguments, {values_.data(), values_.size()}, results)) return std::nullopt;
   results.resize(function_->input_positions().size());  // scalars have no gradient

@@ -12,14 +12,16 @@ namespace fulgurite {
 class EagerNode final : public TracedNode {
  public:
   /// `structure_hash` is the call's contribution to structure_hash().
-  EagerNode(EagerCall, uint64_t structure_hash, std::span<const Tensor* const> inputs, std::span<const Tensor> outputs, SourceLocation at);
+  EagerNode(EagerCall, uint64_t structure_hash, std::span<const Tensor* const> inputs, std::span<const Tensor> outputs,
+            SourceLocation at);
 
   std::string name() const override { return function_->node_name(); }
   size_t output_count() const override { return function_->output_count(); }
   std::vector<Tensor> apply(std::vector<Tensor> gradients, const NodeRun& run) override;
   void release_saved() override;
   void append_saved(std::vector<Tensor>& saved, bool create_graph) override;
-  std::vector<Tensor> record(std::span<const Tensor> saved, std::vector<Tensor> gradients, const NodeRun&, std::span<const Int> sizes) override;
+  std::vector<Tensor> record(std::span<const Tensor> saved, std::vector<Tensor> gradients, const NodeRun&,
+                             std::span<const Int> sizes) override;
   const void* formula() const override { return &exact(); }
   std::shared_ptr<const void> share_formula() const override { return exact_function(); }
   bool append_structure(KeyWords& words, std::vector<int64_t>& sizes) const override;
@@ -38,7 +40,8 @@ class EagerNode final : public TracedNode {
   /// Fills missing gradients with zeros; returns the backward for those that are defined.
   const EagerFunction::Backward& choose_backward(std::vector<Tensor>& gradients, uint64_t needed);
   /// The same with symbols for sizes; nullopt if that cannot be recorded.
-  std::optional<std::vector<Tensor>> record_with_symbols(std::span<const Tensor> saved, const std::vector<Tensor>& gradients, uint64_t needed,
+  std::optional<std::vector<Tensor>> record_with_symbols(std::span<const Tensor> saved,
+                                                         const std::vector<Tensor>& gradients, uint64_t needed,
                                                          std::span<const Int> sizes);
   /// Reorders a backward's gradients to one for each edge.
   std::vector<Tensor> by_edge(std::vector<Tensor> results) const;

@@ -60,7 +60,8 @@ void run_kernel(const Symbol& symbol, const Implementation& implementation, Argu
 
 void run_user_operator(const UserOperator& symbol, Arguments arguments, SourceLocation at, Results& results) {
   if (!symbol.accepts(arguments))
-    throw RuleError{text::cat("its checker refuses these arguments, and nothing else implements ", symbol.qualified_name())};
+    throw RuleError{
+        text::cat("its checker refuses these arguments, and nothing else implements ", symbol.qualified_name())};
   symbol.run(arguments, at, results);
 }
 
@@ -70,7 +71,9 @@ void decompose(const Symbol& symbol, Arguments arguments, Results& results, Sour
     InferredTypes types;
     infer_types(symbol, arguments, types);
   }
-  const auto is_large = [](const Argument& a) { return a.is_tensor() && a.tensor().impl()->numel() >= min_batched_calls; };
+  const auto is_large = [](const Argument& a) {
+    return a.is_tensor() && a.tensor().impl()->numel() >= min_batched_calls;
+  };
   if (pending_values() || !std::any_of(arguments.begin(), arguments.end(), is_large) || as_user_operator(symbol))
     return symbol.decompose(arguments, results, at);
   const std::unique_ptr<PendingValues> chain = make_pointwise_chain();

@@ -98,7 +98,8 @@ class CopyNode final : public TracedNode {
   size_t output_count() const override { return 1; }
   std::vector<Tensor> apply(std::vector<Tensor> gradients, const NodeRun&) override { return gradients; }
   void append_saved(std::vector<Tensor>&, bool) override {}
-  std::vector<Tensor> record(std::span<const Tensor>, std::vector<Tensor> gradients, const NodeRun&, std::span<const Int>) override {
+  std::vector<Tensor> record(std::span<const Tensor>, std::vector<Tensor> gradients, const NodeRun&,
+                             std::span<const Int>) override {
     return gradients;
   }
   void append_key(KeyWords& key) const override { key.push_back(1); }
@@ -125,7 +126,8 @@ class SliceNode final : public TracedNode {
     return {whole};
   }
   void append_saved(std::vector<Tensor>&, bool) override {}
-  std::vector<Tensor> record(std::span<const Tensor>, std::vector<Tensor> gradients, const NodeRun&, std::span<const Int>) override {
+  std::vector<Tensor> record(std::span<const Tensor>, std::vector<Tensor> gradients, const NodeRun&,
+                             std::span<const Int>) override {
     return {slice_.recorded_sum_up(gradients[0])};
   }
   void append_key(KeyWords& key) const override {
@@ -141,7 +143,8 @@ Tensor BaseSlice::of(const Tensor& base) const {
   const Tensor view = make_view(base.impl()->storage, sizes, strides, base.impl()->offset + offset, dtype);
   view.impl()->base = base.impl();
   view.impl()->base_history = base.impl()->history;
-  if (grad_enabled() && base.requires_grad()) set_history(view, std::make_shared<SliceNode>(gradient_edge(base), *this), 0);
+  if (grad_enabled() && base.requires_grad())
+    set_history(view, std::make_shared<SliceNode>(gradient_edge(base), *this), 0);
   return view;
 }
 
@@ -164,7 +167,8 @@ class WriteSliceNode final : public TracedNode {
     return {whole, slice_.only_last_written(of_source)};
   }
   void append_saved(std::vector<Tensor>&, bool) override {}
-  std::vector<Tensor> record(std::span<const Tensor>, std::vector<Tensor> gradients, const NodeRun&, std::span<const Int>) override {
+  std::vector<Tensor> record(std::span<const Tensor>, std::vector<Tensor> gradients, const NodeRun&,
+                             std::span<const Int>) override {
     const auto [whole, of_source] = slice_.recorded_parts(gradients[0]);
     return {whole, of_source};
   }
@@ -196,7 +200,8 @@ class ContiguousDistances {
     const Sizes contiguous = contiguous_strides(tensor.sizes);
     for (size_t d = 0; d < tensor.sizes.size(); ++d)
       if (tensor.sizes[d] > 1) dimensions_.push_back({tensor.strides[d], tensor.sizes[d], contiguous[d]});
-    std::sort(dimensions_.begin(), dimensions_.end(), [](const Dimension& a, const Dimension& b) { return a.stride > b.stride; });
+    std::sort(dimensions_.begin(), dimensions_.end(),
+              [](const Dimension& a, const Dimension& b) { return a.stride > b.stride; });
   }
   /// Returns false if no two elements are that far apart.
   bool convert(int64_t& distance) const {
@@ -226,15 +231,19 @@ BaseSlice region_of(const Tensor& view, const Tensor& base) {
   if (is_found) {
     const ContiguousDistances distances(from);
     is_found = distances.convert(slice.offset);
-    for (size_t d = 0; d < to.sizes.size(); ++d) is_found = is_found && (to.sizes[d] < 2 || distances.convert(slice.strides[d]));
+    for (size_t d = 0; d < to.sizes.size(); ++d)
+      is_found = is_found && (to.sizes[d] < 2 || distances.convert(slice.strides[d]));
     // A view may step through memory across the dimensions of its base.
     std::vector<int64_t> offsets;
-    if (is_found) for_each_offset(slice.sizes, slice.strides, [&](int64_t relative) { offsets.push_back(slice.offset + relative); });
+    if (is_found)
+      for_each_offset(slice.sizes, slice.strides,
+                      [&](int64_t relative) { offsets.push_back(slice.offset + relative); });
     size_t next = 0;
-    if (is_found) for_each_offset(to.sizes, to.strides, [&](int64_t relative) {
-      relative += to.offset - from.offset;
-      is_found = distances.convert(relative) && is_found && relative == offsets[next++];
-    });
+    if (is_found)
+      for_each_offset(to.sizes, to.strides, [&](int64_t relative) {
+        relative += to.offset - from.offset;
+        is_found = distances.convert(relative) && is_found && relative == offsets[next++];
+      });
   }
   require(is_found, "the tensor written is a view of ", type_text(base),
           ", which is not contiguous: its gradient cannot be recorded; write into a contiguous tensor");
@@ -248,9 +257,10 @@ void write_view(const Tensor& source, const Tensor& view, Write&& write) {
   bring_history_up_to_date(view);
   require(!(base.requires_grad() && node_of(base) == nullptr),
           "the tensor written is a view of a leaf that requires grad; wrap the write in NoGrad, or write into a copy");
-  require(view.requires_grad() || !base.requires_grad(),
-          "the tensor written is a view that was made under NoGrad of a tensor with a history, and gradients are on: make the view outside "
-          "of NoGrad, or write under it");
+  require(
+      view.requires_grad() || !base.requires_grad(),
+      "the tensor written is a view that was made under NoGrad of a tensor with a history, and gradients are on: make the view outside "
+      "of NoGrad, or write under it");
   const BaseSlice slice = region_of(view, base);
   auto node = std::make_shared<WriteSliceNode>(gradient_edge(base), gradient_edge(source), slice);
   write();
@@ -291,7 +301,8 @@ void check_overlap(const Tensor& source, const Tensor& destination) {
   const TensorImpl& to = *destination.impl();
   if (to.is_contiguous) return;
   require(!repeats_elements(to.sizes, to.strides), overlapping_write);
-  if (may_overlap_itself(to.sizes, to.strides)) require(agrees_where_it_overlaps(source, destination), overlapping_write);
+  if (may_overlap_itself(to.sizes, to.strides))
+    require(agrees_where_it_overlaps(source, destination), overlapping_write);
 }
 
 }  // namespace

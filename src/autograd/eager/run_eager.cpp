@@ -109,7 +109,8 @@ void run_recorded(const Symbol& symbol, Arguments arguments, SourceLocation at, 
     execute(symbol, arguments, at, results);
   }
   separate_from_arguments(input_span, results);
-  const uint64_t structure_hash = call.values.empty() ? function->structure_hash() : call_structure_hash(symbol, arguments);
+  const uint64_t structure_hash =
+      call.values.empty() ? function->structure_hash() : call_structure_hash(symbol, arguments);
   const auto node = std::make_shared<EagerNode>(std::move(call), structure_hash, input_span,
                                                 std::span<const Tensor>(results.data(), results.size()), at);
   for (size_t i = 0; i < results.size(); ++i)
@@ -127,7 +128,8 @@ void run_call(const Symbol& symbol, Arguments arguments, SourceLocation at, Resu
   }
   if (!records(symbol, arguments)) {
     execute(symbol, arguments, at, results);
-    if (in_inference_mode()) [[unlikely]] make_inference_tensors(arguments, results);
+    if (in_inference_mode()) [[unlikely]]
+      make_inference_tensors(arguments, results);
     return;
   }
   if (symbol.gradient) return run_recorded(symbol, arguments, at, results);
@@ -146,7 +148,8 @@ void run_call(const Symbol& symbol, Arguments arguments, SourceLocation at, Resu
 void run_eager(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) {
   for (const Argument& argument : arguments) check_concrete(argument);
   run_call(symbol, arguments, at, results);
-  if (OutsideWrites::is_recording()) [[unlikely]] OutsideWrites::note_made(arguments, results);
+  if (OutsideWrites::is_recording()) [[unlikely]]
+    OutsideWrites::note_made(arguments, results);
 }
 
 }  // namespace fulgurite

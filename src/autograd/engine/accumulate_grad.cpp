@@ -55,7 +55,8 @@ void accumulate_in_turn(const Tensor& variable, Tensor gradient, bool create_gra
   if (!gradient.defined()) return;
   // The gradient is written outside the variable's state lock, which is held only briefly.
   static std::mutex accumulation[64];
-  const std::lock_guard lock(accumulation[reinterpret_cast<uintptr_t>(variable.impl().get()) / sizeof(TensorImpl) % 64]);
+  const std::lock_guard lock(
+      accumulation[reinterpret_cast<uintptr_t>(variable.impl().get()) / sizeof(TensorImpl) % 64]);
   accumulate_gradient(variable, std::move(gradient), create_graph);
 }
 

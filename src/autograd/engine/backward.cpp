@@ -19,12 +19,14 @@ namespace {
 // A leaf holds its gradient, whose history holds the leaf: a reference cycle.
 void warn_of_cycle() {
   if (context().has_warned_of_cycles.exchange(true)) return;
-  warn("backward() with create_graph leaves a gradient with a history in each leaf, and the history holds the leaf: neither is freed until "
-       "set_grad({}) takes the gradient away; autograd::grad() gives such gradients without that");
+  warn(
+      "backward() with create_graph leaves a gradient with a history in each leaf, and the history holds the leaf: neither is freed until "
+      "set_grad({}) takes the gradient away; autograd::grad() gives such gradients without that");
 }
 
 // Inside a recording, the ops recorded so far must have run before the engine does; it runs outside the recording.
-std::unique_ptr<InterpreterScope> leave_recording(const char* what, const std::vector<Tensor>& outputs, SourceLocation at) {
+std::unique_ptr<InterpreterScope> leave_recording(const char* what, const std::vector<Tensor>& outputs,
+                                                  SourceLocation at) {
   Interpreter* interpreter = innermost_interpreter();
   if (!interpreter) return nullptr;
   if (outputs.empty() || !outputs[0].defined()) throw UserError(text::cat(what, ": there is no tensor"), at);

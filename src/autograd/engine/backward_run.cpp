@@ -20,7 +20,8 @@ thread_local constinit BackwardRun* innermost_run = nullptr;
 
 BackwardRun* BackwardRun::innermost() { return innermost_run; }
 
-BackwardRun::BackwardRun(BackwardCall call) : call_(std::move(call)), captured_(call_.inputs.size()), outer_(innermost_run) {
+BackwardRun::BackwardRun(BackwardCall call)
+    : call_(std::move(call)), captured_(call_.inputs.size()), outer_(innermost_run) {
   innermost_run = this;
 }
 
@@ -40,7 +41,8 @@ int64_t BackwardRun::find(const Node& node) const {
 uint32_t BackwardRun::find_or_add(Node& node) {
   const BackwardRun* holder = nullptr;
   const auto next = static_cast<uint32_t>(tasks_.size());
-  const bool is_claimed = node.run_.compare_exchange_strong(holder, this, std::memory_order_acquire, std::memory_order_relaxed);
+  const bool is_claimed =
+      node.run_.compare_exchange_strong(holder, this, std::memory_order_acquire, std::memory_order_relaxed);
   if (!is_claimed) {
     if (holder == this) return node.place_;
     const auto [at, is_new] = held_by_others_.try_emplace(&node, next);
@@ -106,7 +108,8 @@ void BackwardRun::deliver(const Edge& edge, Tensor gradient) {
   if (!gradient.defined()) return;
   Tensor& slot = tasks_[static_cast<size_t>(find(*edge.node))].gradients[static_cast<size_t>(edge.output)];
   if (!slot.defined()) slot = std::move(gradient);
-  else if (!call_.create_graph && is_uniquely_owned(slot) && same_sizes(slot, gradient) && slot.dtype() == gradient.dtype())
+  else if (!call_.create_graph && is_uniquely_owned(slot) && same_sizes(slot, gradient) &&
+           slot.dtype() == gradient.dtype())
     slot.add_(gradient);
   else slot = add(slot, gradient);
 }
@@ -168,14 +171,16 @@ uint64_t BackwardRun::needed_gradients(const Node& node) const {
 }
 
 std::vector<Tensor> BackwardRun::execute(Node& node, Task& task) {
-  std::vector<Tensor> gradients(std::make_move_iterator(task.gradients.begin()), std::make_move_iterator(task.gradients.end()));
+  std::vector<Tensor> gradients(std::make_move_iterator(task.gradients.begin()),
+                                std::make_move_iterator(task.gradients.end()));
   const std::vector<Tensor> of_outputs = run_before(node, gradients);
   std::vector<Tensor> results;
   NodeRun how{.create_graph = call_.create_graph};
   if (!call_.inputs.empty()) how.needed = needed_gradients(node);
   // A node without gradients has nothing to compute; its hooks run all the same, as in PyTorch.
   const auto is_given = [](const Tensor& t) { return t.defined(); };
-  const bool computes = node.is_custom() || node.accumulates_into() || std::any_of(gradients.begin(), gradients.end(), is_given);
+  const bool computes =
+      node.is_custom() || node.accumulates_into() || std::any_of(gradients.begin(), gradients.end(), is_given);
   if (!computes) results.resize(node.next_edges().size());
   const auto apply = [&] {
     if (!computes) return;
@@ -185,7 +190,8 @@ std::vector<Tensor> BackwardRun::execute(Node& node, Task& task) {
           text::cat(node.name(), " gave ", results.size(), " gradients for ", node.next_edges().size(), " inputs"));
   };
   try {
-    if (autograd_modes().detects_anomaly) [[unlikely]] explain_failure(node, apply);
+    if (autograd_modes().detects_anomaly) [[unlikely]]
+      explain_failure(node, apply);
     else apply();
   } catch (const RuleError& error) {
     throw UserError(text::cat(node.name(), ": ", error.message), node.source());
@@ -195,7 +201,8 @@ std::vector<Tensor> BackwardRun::execute(Node& node, Task& task) {
       if (i < 64 ? !how.needs(i) : !leads_to_input(node.next_edges()[i])) results[i] = Tensor();
   run_after(node, results, of_outputs);
   if (!call_.keep_graph) node.release_saved();
-  if (autograd_modes().checks_nan) [[unlikely]] check_nan(node, results);
+  if (autograd_modes().checks_nan) [[unlikely]]
+    check_nan(node, results);
   return results;
 }
 

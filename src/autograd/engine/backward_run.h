@@ -37,8 +37,8 @@ class BackwardRun {
     int dependencies = 0;              // incoming edges that have not delivered yet
     bool is_needed = true;             // leads to an input, or there are none
     bool is_queued = false;
-    bool is_claimed = false;           // the node caches its position
-    int first_capture = -1;            // in captures_
+    bool is_claimed = false;  // the node caches its position
+    int first_capture = -1;   // in captures_
   };
   struct Capture {
     int output;

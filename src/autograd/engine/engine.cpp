@@ -27,7 +27,8 @@ void at_end_of_backward(std::function<void()> action) {
 void autograd::queue_callback(std::function<void()> callback, SourceLocation at) {
   BackwardRun* const run = BackwardRun::innermost();
   if (!run)
-    throw UserError("queue_callback(): no backward runs on this thread; call it from a hook or a custom function's backward", at);
+    throw UserError(
+        "queue_callback(): no backward runs on this thread; call it from a hook or a custom function's backward", at);
   run->queue_callback(std::move(callback));
 }
 

@@ -25,8 +25,8 @@ struct AutogradModes {
   bool checks_nan = false;
   const std::shared_ptr<const SavedTensorPacking>* packing = nullptr;  // null: tensors are saved as they are
   const std::string* packing_is_disabled = nullptr;                    // the reason
-  BackwardInterceptor* interceptor = nullptr;  // runs outermost backwards instead of the engine
-  CompiledRun* compiled_run = nullptr;         // of a captured backward, while it runs
+  BackwardInterceptor* interceptor = nullptr;                          // runs outermost backwards instead of the engine
+  CompiledRun* compiled_run = nullptr;                                 // of a captured backward, while it runs
 };
 AutogradModes& autograd_modes();
 

@@ -16,13 +16,12 @@ SavedTensor::SavedTensor(const Tensor& tensor, Origin origin, size_t index) : or
   version_ = tensor.impl()->storage->version.load(std::memory_order_relaxed);
   dtype_ = tensor.dtype();
   if (version_ == uncounted) [[unlikely]]
-    throw UserError(
-        text::cat("an inference tensor, ", type_text(tensor),
-                  ", cannot be saved for backward: clone() it outside of InferenceMode, or make it under NoGrad instead"));
+    throw UserError(text::cat(
+        "an inference tensor, ", type_text(tensor),
+        ", cannot be saved for backward: clone() it outside of InferenceMode, or make it under NoGrad instead"));
   if (CheckpointedCall* checkpoint = CheckpointedCall::active()) [[unlikely]]
     checkpoint->save(*this, tensor.requires_grad() && node_of(tensor) == nullptr);
-  else if (autograd_modes().packing) [[unlikely]]
-    pack(tensor);
+  else if (autograd_modes().packing) [[unlikely]] pack(tensor);
 }
 
 void SavedTensor::pack(const Tensor& tensor) {
@@ -31,7 +30,8 @@ void SavedTensor::pack(const Tensor& tensor) {
   // Tensors saved by the hooks themselves are not packed.
   const ModesScope modes;
   autograd_modes().packing = nullptr;
-  auto packed = std::make_shared<Packed>(Packed{packing->pack(origin_ == Origin::output ? elements_ : tensor), packing});
+  auto packed =
+      std::make_shared<Packed>(Packed{packing->pack(origin_ == Origin::output ? elements_ : tensor), packing});
   if (tensor.impl()->storage->version.load(std::memory_order_relaxed) != version_)
     throw UserError(text::cat("SavedTensorsHooks: pack wrote the tensor that it was given, ", type_text(tensor),
                               "; write into a clone"));
@@ -43,8 +43,7 @@ Tensor SavedTensor::elements(const std::string& saved_by) const {
   if (packed_) {
     const GradModeScope no_grad(false);
     const Tensor tensor = packed_->packing->unpack(packed_->value);
-    if (!tensor.defined())
-      throw UserError(text::cat("SavedTensorsHooks: unpack gave no tensor for ", saved_by));
+    if (!tensor.defined()) throw UserError(text::cat("SavedTensorsHooks: unpack gave no tensor for ", saved_by));
     return tensor;
   }
   if (!elements_.defined()) return checkpoint_ ? checkpoint_->take(slot_, saved_by) : Tensor();

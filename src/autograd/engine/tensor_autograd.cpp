@@ -43,7 +43,8 @@ void set_history(const Tensor& tensor, std::shared_ptr<Node> node, int output) {
   tensor.impl()->requires_grad = true;
   TensorAutograd& state = autograd_of(*tensor.impl());
   if (state.retained_grad) {  // a retained gradient is that of the newest value
-    if (state.grad_fn) std::erase(state.grad_fn->hooks().outputs[static_cast<size_t>(state.output)].retained, state.retained_grad);
+    if (state.grad_fn)
+      std::erase(state.grad_fn->hooks().outputs[static_cast<size_t>(state.output)].retained, state.retained_grad);
     auto& hooks = node->hooks().outputs[static_cast<size_t>(output)];
     hooks.retained.push_back(state.retained_grad);
   }

@@ -32,7 +32,8 @@ Tensor with_gradient(const Tensor& tensor, const char* what, SourceLocation at) 
   if (!tensor.defined()) throw UserError(text::cat(what, " of an undefined tensor"), at);
   leave_recording(tensor, what, at);
   if (is_proxy(tensor))
-    throw UserError(text::cat(what, " of ", type_text(tensor), ": this tensor is a value of a trace that has ended; return it from the traced "
+    throw UserError(text::cat(what, " of ", type_text(tensor),
+                              ": this tensor is a value of a trace that has ended; return it from the traced "
                               "function instead"),
                     at);
   return given(tensor);
@@ -63,7 +64,8 @@ void Tensor::set_grad(const Tensor& gradient, SourceLocation at) const {
   if (is_proxy(gradient)) act_immediately("set_grad()", at);
   const Tensor concrete = with_gradient(*this, "set_grad()", at);
   if (gradient.defined() && (!same_sizes(gradient, concrete) || gradient.dtype() != concrete.dtype()))
-    throw UserError(text::cat("set_grad(): the gradient is ", type_text(gradient), ", the tensor ", type_text(concrete)), at);
+    throw UserError(
+        text::cat("set_grad(): the gradient is ", type_text(gradient), ", the tensor ", type_text(concrete)), at);
   set_gradient(concrete, gradient);
 }
 

@@ -44,7 +44,7 @@ std::vector<Tensor> call_custom_function(const BoundSymbol& custom, std::span<co
   const auto backward = std::make_shared<const CustomBackward>(backward_trace(custom));
   // Its arguments are those that it has gradients for; all other captured values are constants.
   std::vector<Tensor> inputs;
-  std::vector<size_t> positions;           // of the inputs among the arguments
+  std::vector<size_t> positions;          // of the inputs among the arguments
   std::unordered_map<int, size_t> by_id;  // arguments, then results
   for (size_t i = 0; i < arguments.size(); ++i) {
     const Value& value = forward.args[i];
@@ -58,7 +58,8 @@ std::vector<Tensor> call_custom_function(const BoundSymbol& custom, std::span<co
   detail::CustomFunction function;
   function.name = custom.symbol->name();  // which lives until the process ends
   function.once_differentiable = backward->once_differentiable;
-  function.backward = [backward, forward_args = forward.args, positions](autograd::Context& context, const std::vector<Tensor>& gradients) {
+  function.backward = [backward, forward_args = forward.args, positions](autograd::Context& context,
+                                                                         const std::vector<Tensor>& gradients) {
     std::vector<Tensor> given = context.saved_tensors();
     for (const int result : backward->cotangents) given.push_back(gradients[static_cast<size_t>(result)]);
     const std::vector<Tensor> found = evaluate(backward->trace, given);

@@ -50,7 +50,8 @@ std::vector<Tensor> FunctionNode::saved_tensors() const {
   if (is_released_) throw_already_freed(node_name);
   std::vector<Tensor> tensors;
   for (const SavedTensor& saved : saved_)
-    tensors.push_back(grad_enabled() ? saved.with_history(const_cast<FunctionNode&>(*this)) : saved.elements(node_name));
+    tensors.push_back(grad_enabled() ? saved.with_history(const_cast<FunctionNode&>(*this))
+                                     : saved.elements(node_name));
   return tensors;
 }
 
@@ -67,7 +68,9 @@ void FunctionNode::finish(const std::vector<Tensor>& given, std::vector<Tensor>&
 void FunctionNode::give_history(const std::vector<Tensor>& given, std::vector<Tensor>& results) {
   for (const Tensor& tensor : dirty)
     if (tensor.requires_grad() && node_of(tensor) == nullptr)
-      throw UserError(text::cat(function.name, ": forward() wrote ", type_text(tensor), ", a leaf that requires grad; pass a copy"), source());
+      throw UserError(
+          text::cat(function.name, ": forward() wrote ", type_text(tensor), ", a leaf that requires grad; pass a copy"),
+          source());
   for (const Tensor& tensor : to_save) {
     const auto is_tensor = [&](const Tensor& t) { return t.defined() && tensor.defined() && t.is_same(tensor); };
     const auto input = std::find_if(given.begin(), given.end(), is_tensor);

@@ -10,7 +10,9 @@ namespace fulgurite {
 namespace {
 
 bool same_size(Int a, Int b) { return a.hint() == b.hint(); }
-bool same_shape(const Shape& a, const Shape& b) { return std::equal(a.begin(), a.end(), b.begin(), b.end(), same_size); }
+bool same_shape(const Shape& a, const Shape& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), same_size);
+}
 
 /// Returns true if the smaller shape can be expanded to the larger one.
 bool is_expandable(const Shape& smaller, const Shape& larger) {
@@ -40,16 +42,20 @@ FunctionState::FunctionState(detail::CustomFunction custom, const std::vector<Te
 }
 
 bool FunctionState::is_dirty(const Tensor& tensor) const { return contains(dirty, tensor); }
-bool FunctionState::is_constant(const Tensor& tensor) const { return contains(constants, tensor) || !is_floating(tensor.dtype()); }
+bool FunctionState::is_constant(const Tensor& tensor) const {
+  return contains(constants, tensor) || !is_floating(tensor.dtype());
+}
 
 void FunctionState::check_results(const std::vector<Tensor>& given, const std::vector<Tensor>& results) const {
   for (const Tensor& result : results)
     if (!result.defined()) throw UserError(text::cat(function.name, ": forward() returned an undefined tensor"), at);
   for (const Tensor& tensor : dirty) {
     if (!contains(given, tensor))
-      throw UserError(text::cat(function.name, ": mark_dirty() of ", type_text(tensor), ", which is not an argument"), at);
+      throw UserError(text::cat(function.name, ": mark_dirty() of ", type_text(tensor), ", which is not an argument"),
+                      at);
     if (!contains(results, tensor))
-      throw UserError(text::cat(function.name, ": an argument that forward() wrote, ", type_text(tensor), ", must be among what it returns"),
+      throw UserError(text::cat(function.name, ": an argument that forward() wrote, ", type_text(tensor),
+                                ", must be among what it returns"),
                       at);
   }
 }
@@ -62,13 +68,14 @@ Tensor FunctionState::checked(Tensor gradient, size_t argument) const {
   const Shape shape = gradient.shape();
   if (!same_shape(shape, expected.shape)) {
     if (!is_expandable(expected.shape, shape))
-      throw UserError(text::cat(node_name, " gave ", type_text(gradient), " for the gradient of argument ", argument, ", whose sizes are ",
-                                expected.shape),
+      throw UserError(text::cat(node_name, " gave ", type_text(gradient), " for the gradient of argument ", argument,
+                                ", whose sizes are ", expected.shape),
                       at);
     std::vector<int64_t> dims;
     const size_t more = shape.size() - expected.shape.size();
     for (size_t d = 0; d < shape.size(); ++d)
-      if (d < more || (expected.shape[d - more].hint() == 1 && shape[d].hint() != 1)) dims.push_back(static_cast<int64_t>(d));
+      if (d < more || (expected.shape[d - more].hint() == 1 && shape[d].hint() != 1))
+        dims.push_back(static_cast<int64_t>(d));
     gradient = sum(gradient, dims, true);
     gradient = reshape(gradient, expected.shape);
   }
@@ -80,7 +87,8 @@ std::vector<Tensor> FunctionState::run_backward(std::vector<Tensor> gradients) {
     throw UserError(text::cat(function.name, " has no backward(): give it one, or call it under NoGrad"), at);
   if (materializes)
     for (size_t i = 0; i < gradients.size(); ++i)
-      if (!gradients[i].defined()) gradients[i] = zeros(outputs[i].shape, {.dtype = outputs[i].dtype, .device = outputs[i].device});
+      if (!gradients[i].defined())
+        gradients[i] = zeros(outputs[i].shape, {.dtype = outputs[i].dtype, .device = outputs[i].device});
   std::vector<Tensor> results = function.backward(context, gradients);
   const size_t count = inputs.size();
   for (size_t i = 0; i < std::max(count, results.size()); ++i) {

@@ -32,8 +32,8 @@ struct FunctionState {
   std::string node_name;  // "CubeBackward"
   SourceLocation at;
   autograd::Context context;
-  std::vector<TensorType> inputs, outputs;    // outputs: set once the forward has run
-  std::vector<char> is_tensor, needs_grad;    // by argument
+  std::vector<TensorType> inputs, outputs;  // outputs: set once the forward has run
+  std::vector<char> is_tensor, needs_grad;  // by argument
   bool materializes = true;
   std::vector<Tensor> to_save, dirty, constants;  // during the forward
   std::map<std::string, std::any> data;
@@ -47,7 +47,7 @@ TensorType type_of(const Tensor&);
 bool contains(const std::vector<Tensor>& tensors, const Tensor& tensor);
 
 /// A call inside a recording; see tracing/custom_function.h.
-std::vector<Tensor> record_custom_function(detail::CustomFunction, const std::vector<Tensor>& inputs, const detail::CustomCall::Forward&,
-                                           SourceLocation at);
+std::vector<Tensor> record_custom_function(detail::CustomFunction, const std::vector<Tensor>& inputs,
+                                           const detail::CustomCall::Forward&, SourceLocation at);
 
 }  // namespace fulgurite

@@ -89,7 +89,8 @@ BoundSymbol with_numbers(const BoundSymbol& op, PatternNumbers& numbers) {
     const Parameter parameter = i < parameters.size() ? parameters[i] : Parameter();
     if (names_sizes(parameter.name) && value.is_list()) {
       std::vector<Value> sizes;
-      for (const Value& size : value.list()) sizes.push_back(may_vary(size.integer().hint()) ? Value(numbers.next_integer(size.integer())) : size);
+      for (const Value& size : value.list())
+        sizes.push_back(may_vary(size.integer().hint()) ? Value(numbers.next_integer(size.integer())) : size);
       out.args.change()[i] = Value(std::move(sizes));
     } else if (value.is_float()) {
       out.args.change()[i] = Value(numbers.next_float(value.floating()));
@@ -108,7 +109,8 @@ BoundSymbol with_sizes(const BoundSymbol& op, const Int* next) {
     const Value& value = op.args.read()[i];
     if (!names_sizes(parameters[i].name) || !value.is_list()) continue;
     std::vector<Value> sizes;
-    for (const Value& size : value.list()) sizes.push_back(size.is_int() && size.integer().hint() >= 0 ? Value(*next++) : size);
+    for (const Value& size : value.list())
+      sizes.push_back(size.is_int() && size.integer().hint() >= 0 ? Value(*next++) : size);
     out.args.change()[i] = Value(std::move(sizes));
   }
   return out;
@@ -185,7 +187,8 @@ EagerFunction::EagerFunction(const EagerFunction& concrete, const CallPattern& p
   }
   numbers.give_sizes();
   const BoundSymbol call = with_numbers(line_of(concrete.recorded_, symbol_), numbers);
-  if (!numbers.all_are_used()) throw InternalError(text::cat(symbol_->qualified_name(), " records other numbers than it is given"));
+  if (!numbers.all_are_used())
+    throw InternalError(text::cat(symbol_->qualified_name(), " records other numbers than it is given"));
   const ArgumentPack pack(call, handles);
   Results results;
   dispatch(*symbol_, pack.arguments(), call.source, results);
@@ -200,10 +203,12 @@ std::shared_ptr<EagerFunction> EagerFunction::for_pattern(const CallPattern& pat
   try {
     const std::shared_ptr<EagerFunction> made(new EagerFunction(*this, pattern));
     const auto is_saved_here = [&](const Source& source) {
-      return std::ranges::any_of(saves_, [&](const Source& own) { return own.origin == source.origin && own.index == source.index; });
+      return std::ranges::any_of(
+          saves_, [&](const Source& own) { return own.origin == source.origin && own.index == source.index; });
     };
     const bool saves_alike = made->saves_.size() == saves_.size() && std::ranges::all_of(made->saves_, is_saved_here);
-    const bool is_right = saves_alike && !made->forward_program_ && made->holds({pattern.values.data(), pattern.values.size()});
+    const bool is_right =
+        saves_alike && !made->forward_program_ && made->holds({pattern.values.data(), pattern.values.size()});
     return is_right ? made : nullptr;
   } catch (const std::exception&) {
     return nullptr;  // the rule needs concrete sizes or scalars

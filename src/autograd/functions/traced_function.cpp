@@ -134,7 +134,8 @@ class Recorded final : public FunctionState {
       if (op.symbol->traits.random && op.subsymbols.empty()) return tracer_.append(std::move(op));
       const auto draws = [](const auto& inner, const BoundSymbol& bound) -> bool {
         if (bound.symbol->traits.random && bound.subsymbols.empty()) return true;
-        return std::ranges::any_of(bound.subsymbols.read(), [&](const BoundSymbol& subsymbol) { return inner(inner, subsymbol); });
+        return std::ranges::any_of(bound.subsymbols.read(),
+                                   [&](const BoundSymbol& subsymbol) { return inner(inner, subsymbol); });
       };
       if (!draws(draws, op)) {
         kept.push_back(std::move(op));
@@ -161,7 +162,9 @@ class Recorded final : public FunctionState {
     for (auto& [argument, value] : written_) value = renamed_.apply(value);
   }
 
-  Tensor handle_of(const Value& value) const { return value.is_tensor() ? tracer_.adopt(value.tensor_ref()) : Tensor(); }
+  Tensor handle_of(const Value& value) const {
+    return value.is_tensor() ? tracer_.adopt(value.tensor_ref()) : Tensor();
+  }
 
   void record_backward() {
     for (const Value& value : to_save_) saved_.push_back(handle_of(value));
@@ -220,7 +223,8 @@ class Recorded final : public FunctionState {
     for (const Value& value : outputs_and_saved) known.insert(value.proxy_id());
     const auto use_outside = [&](const Value& leaf) {
       const bool is_proxy = leaf.is_proxy() || leaf.is_tensor();
-      if (is_proxy && !made.contains(leaf.proxy_id()) && known.insert(leaf.proxy_id()).second) arguments.push_back(leaf);
+      if (is_proxy && !made.contains(leaf.proxy_id()) && known.insert(leaf.proxy_id()).second)
+        arguments.push_back(leaf);
     };
     for (const BoundSymbol& op : forward_) for_each_argument(op, use_outside);
     const std::unordered_set<int> made_forward = made;
@@ -245,7 +249,8 @@ class Recorded final : public FunctionState {
     std::vector<Tensor> out;
     for (const auto& [argument, value] : written_) prims::copy_(handle_of(value), given_[argument], at);
     for (size_t i = 0; i < values_.size(); ++i) {
-      const auto taken = std::ranges::find_if(taken_, [&](const Tensor& t) { return t.defined() && t.is_same(results_[i]); });
+      const auto taken =
+          std::ranges::find_if(taken_, [&](const Tensor& t) { return t.defined() && t.is_same(results_[i]); });
       Tensor result = handle_of(values_[i]);
       if (taken != taken_.end() && is_dirty(results_[i])) {
         const Tensor& written = given_[static_cast<size_t>(taken - taken_.begin())];

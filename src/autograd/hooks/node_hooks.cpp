@@ -27,9 +27,10 @@ std::string place_text(const Node& node, const char* place) { return text::cat(p
 
 void replace(const Node& node, const char* place, std::vector<Tensor>& gradients, std::vector<Tensor> replacements) {
   if (replacements.size() != gradients.size())
-    throw UserError(text::cat("a gradient hook ", place_text(node, place), "gave ", replacements.size(), " gradients in place of ",
-                              gradients.size()));
-  for (size_t i = 0; i < gradients.size(); ++i) check_replacement(place_text(node, place).c_str(), gradients[i], replacements[i]);
+    throw UserError(text::cat("a gradient hook ", place_text(node, place), "gave ", replacements.size(),
+                              " gradients in place of ", gradients.size()));
+  for (size_t i = 0; i < gradients.size(); ++i)
+    check_replacement(place_text(node, place).c_str(), gradients[i], replacements[i]);
   gradients = std::move(replacements);
 }
 

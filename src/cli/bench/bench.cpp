@@ -44,14 +44,15 @@ double resident_mb(const char* key) {
 }
 
 void Report::operator()(const std::string& metric, double value) const {
-  std::printf("{\"peer\": \"fulgurite\", \"case\": \"%s\", \"dtype\": \"%s\", \"metric\": \"%s\", \"value\": %s}\n", bench_case.c_str(),
-              dtype.c_str(), metric.c_str(), json::number(value).c_str());
+  std::printf("{\"peer\": \"fulgurite\", \"case\": \"%s\", \"dtype\": \"%s\", \"metric\": \"%s\", \"value\": %s}\n",
+              bench_case.c_str(), dtype.c_str(), metric.c_str(), json::number(value).c_str());
   std::fflush(stdout);
 }
 
 Meter::Meter(const std::function<void()>& call, double seconds, size_t least) {
   call();
-  for (const double end = wall_seconds() + seconds; wall.size() < least || (wall_seconds() < end && wall.size() < 400);) {
+  for (const double end = wall_seconds() + seconds;
+       wall.size() < least || (wall_seconds() < end && wall.size() < 400);) {
     const double w = wall_seconds(), c = cpu_seconds();
     call();
     wall.push_back(wall_seconds() - w);
@@ -82,7 +83,8 @@ bool bench_limits(const Report& report) {
   double most = 0;
   const auto move = [&](double bytes_of_element, const std::function<void()>& call) {
     const Meter meter(call, 0.5, 5);
-    most = std::max(most, bytes_of_element * static_cast<double>(int64_t{64} << 20) / *std::min_element(meter.wall.begin(), meter.wall.end()));
+    most = std::max(most, bytes_of_element * static_cast<double>(int64_t{64} << 20) /
+                              *std::min_element(meter.wall.begin(), meter.wall.end()));
   };
   move(8, [&] { Tensor(to).copy_(from); });
   move(8, [&] { past_caches(from); });
@@ -92,8 +94,8 @@ bool bench_limits(const Report& report) {
   return true;
 }
 
-constexpr std::string_view cases[] = {"gpt6l",   "gpt124m", "llama",  "gelu",         "layernorm", "softmax",
-                                      "xent",    "adamw",   "decode", "ov_pointwise", "ov_mlp",    "limits"};
+constexpr std::string_view cases[] = {"gpt6l", "gpt124m", "llama",  "gelu",         "layernorm", "softmax",
+                                      "xent",  "adamw",   "decode", "ov_pointwise", "ov_mlp",    "limits"};
 
 std::string hint_for(const std::string& name) {
   std::vector<KnownName> known;
@@ -108,12 +110,15 @@ int bench(const std::vector<std::string>& arguments) {
   std::string name, dtype = "f32", inputs;
   int64_t threads = 0;
   double seconds = 4;
-  Flags flags("fulgurite bench CASE [--dtype f32|bf16] [--threads N] [--seconds S] [--inputs FILE]", {"fulgurite bench gelu --threads 1"});
-  flags.positional("CASE", name, "gpt6l gpt124m llama gelu layernorm softmax xent adamw decode ov_pointwise ov_mlp limits");
+  Flags flags("fulgurite bench CASE [--dtype f32|bf16] [--threads N] [--seconds S] [--inputs FILE]",
+              {"fulgurite bench gelu --threads 1"});
+  flags.positional("CASE", name,
+                   "gpt6l gpt124m llama gelu layernorm softmax xent adamw decode ov_pointwise ov_mlp limits");
   flags.choice("dtype", dtype, {"f32", "bf16"}, "what to compute in (f32)");
   flags.integer("threads", threads, 0, 1024, "threads; 0: the CPUs there are");
   flags.number("seconds", seconds, 0.01, 1e6, "how long to measure");
-  flags.text("inputs", "FILE", inputs, "of gpt6l and gpt124m: safetensors with the model's initial values and its tokens");
+  flags.text("inputs", "FILE", inputs,
+             "of gpt6l and gpt124m: safetensors with the model's initial values and its tokens");
   if (!flags.parse(arguments)) return 0;
   if (name.empty()) throw WrongUse("a case is missing; see --help");
   if (threads > 0) set_num_threads(static_cast<int>(threads));
@@ -122,8 +127,8 @@ int bench(const std::vector<std::string>& arguments) {
   const bool has_bf16 = trains || name == "llama" || name == "decode";
   if (dtype == "bf16" && !has_bf16) throw WrongUse("the case " + name + " is measured in f32 only");
   if (!inputs.empty() && !trains) throw WrongUse("the case " + name + " takes no --inputs");
-  const bool is_known = bench_training(report, seconds, inputs) || bench_layers(report, seconds) || bench_decode(report, seconds) ||
-                        bench_calls(report, seconds) || bench_limits(report);
+  const bool is_known = bench_training(report, seconds, inputs) || bench_layers(report, seconds) ||
+                        bench_decode(report, seconds) || bench_calls(report, seconds) || bench_limits(report);
   if (!is_known) throw WrongUse("there is no case " + name + hint_for(name));
   return 0;
 }

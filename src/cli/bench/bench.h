@@ -33,8 +33,8 @@ struct Meter {
 
 /// The cases, by what they measure.
 bool bench_training(const Report&, double seconds, const std::string& inputs);  // gpt6l, gpt124m; inputs: a file, or ""
-bool bench_layers(const Report&, double seconds);    // llama, gelu, layernorm, softmax, xent, adamw
-bool bench_decode(const Report&, double seconds);    // decode
-bool bench_calls(const Report&, double seconds);     // ov_pointwise, ov_mlp
+bool bench_layers(const Report&, double seconds);  // llama, gelu, layernorm, softmax, xent, adamw
+bool bench_decode(const Report&, double seconds);  // decode
+bool bench_calls(const Report&, double seconds);   // ov_pointwise, ov_mlp
 
 }  // namespace fulgurite::cli

@@ -69,8 +69,8 @@ bool bench_decode(const Report& report, double seconds) {
   constexpr int64_t tokens = 64;
   manual_seed(0);
   // The cache has room for the 128 tokens.
-  models::Gpt model =
-      models::make_gpt({.vocabulary = 50257, .layers = 12, .heads = 12, .width = 768, .block = 128, .bias = true, .tanh_gelu = true});
+  models::Gpt model = models::make_gpt(
+      {.vocabulary = 50257, .layers = 12, .heads = 12, .width = 768, .block = 128, .bias = true, .tanh_gelu = true});
   nn::eval(model);
   if (report.is_bf16()) nn::to(model, Dtype::bf16);
   const models::GptCache cache = models::make_cache(model);

@@ -11,15 +11,19 @@ namespace {
 void llama(const Report& report, double seconds) {
   constexpr int64_t width = 1024, length = 512;
   manual_seed(0);
-  const models::LlamaOptions options{.layers = 1, .heads = 16, .key_value_heads = 16, .width = width, .hidden = 2816, .block = length};
+  const models::LlamaOptions options{
+      .layers = 1, .heads = 16, .key_value_heads = 16, .width = width, .hidden = 2816, .block = length};
   const models::LlamaBlock block = models::make_llama_block(options);
   // Not a structured binding: lambdas cannot capture those everywhere.
   const auto tables = models::rotary_tables(length, width / options.heads, options.rotary_base);
   const Tensor cosines = tables.first, sines = tables.second;
   const Dtype dtype = report.is_bf16() ? Dtype::bf16 : Dtype::f32;
   nn::to(block, dtype);
-  const Tensor x = randn({1, length, width}).to(dtype).requires_grad_(), cotangent = randn({1, length, width}).to(dtype);
-  const auto run = [](models::LlamaBlock layer, Tensor input, Tensor cosine, Tensor sine) { return layer(input, cosine, sine); };
+  const Tensor x = randn({1, length, width}).to(dtype).requires_grad_(),
+               cotangent = randn({1, length, width}).to(dtype);
+  const auto run = [](models::LlamaBlock layer, Tensor input, Tensor cosine, Tensor sine) {
+    return layer(input, cosine, sine);
+  };
   const auto forward = jit(run);
   const auto both = jit([run](models::LlamaBlock layer, Tensor input, Tensor cosine, Tensor sine, Tensor given) {
     const auto [y, pullback] = vjp(run, layer, input, cosine, sine);
@@ -36,7 +40,8 @@ void llama(const Report& report, double seconds) {
 
 /// The result of an operator and the gradients of its floating inputs, from the result's cotangent.
 template <class Operator, class... Inputs>
-void forward_and_backward(const Report& report, double seconds, Operator run, const Tensor& cotangent, const Inputs&... inputs) {
+void forward_and_backward(const Report& report, double seconds, Operator run, const Tensor& cotangent,
+                          const Inputs&... inputs) {
   const auto both = jit([run](Tensor given, Inputs... tensors) {
     const auto [y, pullback] = vjp(run, tensors...);
     return std::pair{y, pullback(given)};
@@ -66,16 +71,21 @@ bool bench_layers(const Report& report, double seconds) {
   if (name == "llama") {
     llama(report, seconds);
   } else if (name == "gelu") {
-    const Tensor x = randn({4096, 4096}).requires_grad_(), w = randn({4096}).requires_grad_(), b = randn({4096}).requires_grad_();
+    const Tensor x = randn({4096, 4096}).requires_grad_(), w = randn({4096}).requires_grad_(),
+                 b = randn({4096}).requires_grad_();
     const auto run = [](Tensor input, Tensor scale, Tensor shift) { return nn::gelu(input * scale + shift, "tanh"); };
     forward_and_backward(report, seconds, run, randn({4096, 4096}), x, w, b);
   } else if (name == "layernorm") {
-    const Tensor x = randn({8192, 1024}).requires_grad_(), w = randn({1024}).requires_grad_(), b = randn({1024}).requires_grad_();
-    const auto run = [](Tensor input, Tensor weight, Tensor bias) { return nn::layer_norm(input, {1024}, weight, bias); };
+    const Tensor x = randn({8192, 1024}).requires_grad_(), w = randn({1024}).requires_grad_(),
+                 b = randn({1024}).requires_grad_();
+    const auto run = [](Tensor input, Tensor weight, Tensor bias) {
+      return nn::layer_norm(input, {1024}, weight, bias);
+    };
     forward_and_backward(report, seconds, run, randn({8192, 1024}), x, w, b);
   } else if (name == "softmax") {
     const Tensor x = randn({8192, 1024}).requires_grad_();
-    forward_and_backward(report, seconds, [](Tensor input) { return softmax(input, -1); }, randn({8192, 1024}), x);
+    forward_and_backward(
+        report, seconds, [](Tensor input) { return softmax(input, -1); }, randn({8192, 1024}), x);
   } else if (name == "xent") {
     const Tensor x = randn({2048, 50257}).requires_grad_(), classes = randint(0, 50257, {2048});
     const auto run = [](Tensor scores, Tensor targets) { return nn::cross_entropy(scores, targets); };

@@ -31,14 +31,15 @@ std::vector<int64_t> load_inputs(const std::string& path, const models::Gpt& mod
   std::vector<int64_t> stream = tokens.to_vector<int64_t>();
   for (const int64_t token : stream)
     if (token < 0 || token >= vocabulary)
-      throw UserError("bench: " + path + " has the token " + std::to_string(token) + ", the vocabulary " + std::to_string(vocabulary));
+      throw UserError("bench: " + path + " has the token " + std::to_string(token) + ", the vocabulary " +
+                      std::to_string(vocabulary));
   return stream;
 }
 
 // The peers' seeded weights cannot be drawn here bit for bit. Without a file of them the initial values are our own
 // with the same deviations: the work is the same, and the first loss is near ln(vocabulary), as theirs is.
-void train(const Report& report, const models::GptOptions& options, int64_t batch, int64_t length, optim::AdamWOptions adamw,
-           double seconds, const std::string& inputs) {
+void train(const Report& report, const models::GptOptions& options, int64_t batch, int64_t length,
+           optim::AdamWOptions adamw, double seconds, const std::string& inputs) {
   manual_seed(0);
   models::Gpt model = models::make_gpt(options);
   const int64_t batches = 16, count = batch * length * batches + 1;
@@ -75,7 +76,8 @@ void train(const Report& report, const models::GptOptions& options, int64_t batc
   report("loss_step3", loss);
   std::vector<double> wall, cpu;
   int64_t i = 4;
-  for (const double end = wall_seconds() + seconds; wall.size() < 4 || (wall_seconds() < end && wall.size() < 400); ++i) {
+  for (const double end = wall_seconds() + seconds; wall.size() < 4 || (wall_seconds() < end && wall.size() < 400);
+       ++i) {
     const double w = wall_seconds(), c = cpu_seconds();
     run(i);
     wall.push_back(wall_seconds() - w);
@@ -94,10 +96,12 @@ void train(const Report& report, const models::GptOptions& options, int64_t batc
 
 bool bench_training(const Report& report, double seconds, const std::string& inputs) {
   if (report.bench_case == "gpt6l") {
-    const models::GptOptions options{.vocabulary = 65, .layers = 6, .heads = 6, .width = 384, .block = 256, .bias = true, .tanh_gelu = true};
+    const models::GptOptions options{
+        .vocabulary = 65, .layers = 6, .heads = 6, .width = 384, .block = 256, .bias = true, .tanh_gelu = true};
     train(report, options, 8, 256, {.lr = 1e-3, .weight_decay = 0.1}, seconds, inputs);
   } else if (report.bench_case == "gpt124m") {
-    const models::GptOptions options{.vocabulary = 50257, .layers = 12, .heads = 12, .width = 768, .block = 1024, .bias = true, .tanh_gelu = true};
+    const models::GptOptions options{
+        .vocabulary = 50257, .layers = 12, .heads = 12, .width = 768, .block = 1024, .bias = true, .tanh_gelu = true};
     train(report, options, 4, 64, {.lr = 1e-4, .weight_decay = 0}, seconds, inputs);
   } else {
     return false;

@@ -44,7 +44,9 @@ int64_t choose(std::vector<float> scores, double temperature, int64_t top_k, dou
   return last;
 }
 
-Tensor step(models::Gpt model, models::GptCache cache, Tensor token, Tensor position) { return model.step(token, position, cache); }
+Tensor step(models::Gpt model, models::GptCache cache, Tensor token, Tensor position) {
+  return model.step(token, position, cache);
+}
 
 /// The scores of the token after a context. As long as the context fits into the model's block, keys and values of its
 /// tokens are cached; beyond that all positions move with each token.
@@ -58,7 +60,8 @@ class NextToken {
     Tensor last;
     if (length <= block_) {
       for (; seen_ < length; ++seen_)
-        last = step_(model_, cache_, tensor(std::vector<int64_t>{context[static_cast<size_t>(seen_)]}), tensor(std::vector<int64_t>{seen_}));
+        last = step_(model_, cache_, tensor(std::vector<int64_t>{context[static_cast<size_t>(seen_)]}),
+                     tensor(std::vector<int64_t>{seen_}));
     } else {
       const std::vector<int64_t> window(context.end() - block_, context.end());
       last = model_(tensor(window).reshape({1, block_}))(0, -1);
@@ -80,7 +83,8 @@ int generate(const std::vector<std::string>& arguments) {
   int64_t tokens = 500, top_k = 0, seed = 1337, threads = 0;
   double temperature = 0.8;
   Flags flags("fulgurite generate --checkpoint FOLDER [--prompt TEXT] [flags]",
-              {"fulgurite generate --checkpoint out/train", "fulgurite generate --checkpoint out/book --prompt \"Once \" --tokens 200 --temperature 0.6"});
+              {"fulgurite generate --checkpoint out/train",
+               "fulgurite generate --checkpoint out/book --prompt \"Once \" --tokens 200 --temperature 0.6"});
   flags.text("checkpoint", "FOLDER", folder, "the --out folder of a training run");
   flags.text("prompt", "TEXT", prompt, "the text to continue (a new line)");
   flags.integer("tokens", tokens, 0, 1 << 30, "characters to add");
@@ -100,7 +104,8 @@ int generate(const std::vector<std::string>& arguments) {
   nn::eval(model);
   const NoGrad no_grad;
   // A text of one line has no newline to begin with.
-  if (!flags.was_given("prompt") && checkpoint.vocabulary.find('\n') == std::string::npos) prompt = vocabulary.decode(0);
+  if (!flags.was_given("prompt") && checkpoint.vocabulary.find('\n') == std::string::npos)
+    prompt = vocabulary.decode(0);
   std::vector<int64_t> context = vocabulary.encode(prompt);
   std::fputs(prompt.c_str(), stdout);
   NextToken next(model, checkpoint.config.block);

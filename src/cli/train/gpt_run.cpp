@@ -34,7 +34,8 @@ void each_setting(Visit&& visit) {
 }
 
 // Settings that a run may continue with in another value: the model and the order of its batches do not depend on them.
-constexpr std::string_view may_change[] = {"steps", "warmup", "lr", "min_lr", "beta1", "beta2", "weight_decay", "clip", "dropout"};
+constexpr std::string_view may_change[] = {"steps", "warmup",       "lr",   "min_lr", "beta1",
+                                           "beta2", "weight_decay", "clip", "dropout"};
 
 bool may_change_setting(std::string_view name) {
   return std::find(std::begin(may_change), std::end(may_change), name) != std::end(may_change);
@@ -79,7 +80,8 @@ std::string to_json(const TrainConfig& config) {
   each_setting([&](const char* name, auto member) {
     const auto& value = config.*member;
     const bool is_text = std::is_same_v<std::decay_t<decltype(value)>, std::string>;
-    out += (out.empty() ? "{" : ", ") + json::quote(name) + ": " + (is_text ? json::quote(text_of(value)) : text_of(value));
+    out += (out.empty() ? "{" : ", ") + json::quote(name) + ": " +
+           (is_text ? json::quote(text_of(value)) : text_of(value));
   });
   return out + "}";
 }
@@ -103,14 +105,17 @@ std::string Checkpoint::value_of(const std::string& key) const {
   return found == extra.end() ? std::string() : found->second;
 }
 
-TrainConfig resumed_config(const Checkpoint& checkpoint, const TrainConfig& asked, const std::vector<std::string>& given) {
-  const auto is_given = [&](const std::string& name) { return std::find(given.begin(), given.end(), flag_of(name)) != given.end(); };
+TrainConfig resumed_config(const Checkpoint& checkpoint, const TrainConfig& asked,
+                           const std::vector<std::string>& given) {
+  const auto is_given = [&](const std::string& name) {
+    return std::find(given.begin(), given.end(), flag_of(name)) != given.end();
+  };
   TrainConfig config = checkpoint.config;
   each_setting([&](const char* name, auto member) {
     if (!is_given(name) || text_of(config.*member) == text_of(asked.*member)) return;
     if (!may_change_setting(name))
-      throw UserError(std::string("the checkpoint is of another run: ") + name + " is " + text_of(config.*member) + " in the checkpoint, " +
-                      text_of(asked.*member) + " asked for");
+      throw UserError(std::string("the checkpoint is of another run: ") + name + " is " + text_of(config.*member) +
+                      " in the checkpoint, " + text_of(asked.*member) + " asked for");
     config.*member = asked.*member;
   });
   if (!is_given("min_lr")) config.min_lr = std::min(config.min_lr, config.lr);
@@ -146,7 +151,8 @@ Checkpoint load_checkpoint(const std::string& folder) {
     checkpoint.config = config_from_json(metadata["config"]);
     check_sizes(checkpoint.config);
     checkpoint.step = std::stoll(metadata["step"]);
-    if (checkpoint.step < 0 || checkpoint.step > checkpoint.config.steps) throw UserError("its step is not one of the run's");
+    if (checkpoint.step < 0 || checkpoint.step > checkpoint.config.steps)
+      throw UserError("its step is not one of the run's");
     if (metadata["vocabulary"].empty()) throw UserError("its vocabulary is empty");
   } catch (const std::exception& problem) {
     throw UserError(path + " has a damaged configuration: " + problem.what());
@@ -154,14 +160,20 @@ Checkpoint load_checkpoint(const std::string& folder) {
   checkpoint.vocabulary = metadata["vocabulary"];
   checkpoint.extra = metadata;
   checkpoint.tensors = file.load_all();
-  if (const std::string expected = checkpoint.value_of("checksum"); !expected.empty() && checksum(checkpoint.tensors) != expected)
+  if (const std::string expected = checkpoint.value_of("checksum");
+      !expected.empty() && checksum(checkpoint.tensors) != expected)
     throw UserError(path + " is damaged: its data do not have the checksum that was saved with them");
   return checkpoint;
 }
 
 models::Gpt make_model(const TrainConfig& config, int64_t vocabulary) {
-  return models::make_gpt({.vocabulary = vocabulary, .layers = config.layers, .heads = config.heads, .width = config.width,
-                           .block = config.block, .dropout = config.dropout, .bias = config.bias});
+  return models::make_gpt({.vocabulary = vocabulary,
+                           .layers = config.layers,
+                           .heads = config.heads,
+                           .width = config.width,
+                           .block = config.block,
+                           .dropout = config.dropout,
+                           .bias = config.bias});
 }
 
 void load_model(const models::Gpt& model, const TensorMap& tensors) {

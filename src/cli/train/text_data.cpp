@@ -73,7 +73,8 @@ std::string read_text(const std::string& path) {
   const std::string text = fs::is_directory(status) ? read_folder(path) : read_bytes(path);
   if (text.empty()) throw UserError(path + " holds no text");
   if (const int64_t bad = first_bad_byte(text); bad >= 0)
-    throw UserError(path + " is not UTF-8 text: the byte at " + std::to_string(bad) + " does not belong to a character");
+    throw UserError(path + " is not UTF-8 text: the byte at " + std::to_string(bad) +
+                    " does not belong to a character");
   return text;
 }
 
@@ -82,7 +83,8 @@ std::string read_standard_library_headers() {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator("/usr/include/c++", error))
     if (entry.is_directory() && (newest.empty() || entry.path().filename() > newest.filename())) newest = entry.path();
-  if (newest.empty()) throw UserError("the C++ standard library's headers are not in /usr/include/c++; give a text with --text");
+  if (newest.empty())
+    throw UserError("the C++ standard library's headers are not in /usr/include/c++; give a text with --text");
   return read_folder(newest / "bits");
 }
 
@@ -135,7 +137,8 @@ Batch draw_batch(const std::vector<int64_t>& tokens, int64_t batch, int64_t bloc
   inputs.reserve(static_cast<size_t>(batch * block));
   targets.reserve(static_cast<size_t>(batch * block));
   for (int64_t row = 0; row < batch; ++row) {
-    const uint64_t draw = mix(mix(mix(seed) ^ stream) ^ (index * static_cast<uint64_t>(batch) + static_cast<uint64_t>(row)));
+    const uint64_t draw =
+        mix(mix(mix(seed) ^ stream) ^ (index * static_cast<uint64_t>(batch) + static_cast<uint64_t>(row)));
     const auto start = static_cast<std::ptrdiff_t>(draw % choices);
     inputs.insert(inputs.end(), tokens.begin() + start, tokens.begin() + start + block);
     targets.insert(targets.end(), tokens.begin() + start + 1, tokens.begin() + start + 1 + block);

@@ -35,6 +35,7 @@ class Vocabulary {
 struct Batch {
   Tensor tokens, targets;  // i64 [batch, block]
 };
-Batch draw_batch(const std::vector<int64_t>& tokens, int64_t batch, int64_t block, uint64_t seed, uint64_t stream, uint64_t index);
+Batch draw_batch(const std::vector<int64_t>& tokens, int64_t batch, int64_t block, uint64_t seed, uint64_t stream,
+                 uint64_t index);
 
 }  // namespace fulgurite::cli

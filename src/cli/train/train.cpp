@@ -60,13 +60,14 @@ Data load_data(const TrainFlags& f) {
 // Rejects a model whose weights, gradients and two moments alone exceed the machine's memory, before it begins to swap.
 void check_memory(const TrainConfig& c, int64_t vocabulary) {
   const double width = static_cast<double>(c.width);
-  const double parameters = 12.0 * static_cast<double>(c.layers) * width * width + static_cast<double>(vocabulary + c.block) * width;
+  const double parameters =
+      12.0 * static_cast<double>(c.layers) * width * width + static_cast<double>(vocabulary + c.block) * width;
   const double needed = 4 * sizeof(float) * parameters;
   const double there = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
   if (there <= 0 || needed <= there) return;
   char text[160];
-  std::snprintf(text, sizeof text, "a model of %.3g parameters needs %.3g GB of memory to train, this machine has %.3g", parameters,
-                needed / 1e9, there / 1e9);
+  std::snprintf(text, sizeof text, "a model of %.3g parameters needs %.3g GB of memory to train, this machine has %.3g",
+                parameters, needed / 1e9, there / 1e9);
   throw UserError(text);
 }
 
@@ -81,7 +82,8 @@ class Run {
     model_ = make_model(config_, data_.vocabulary.size());
     for (const auto& [path, parameter] : nn::named_parameters(model_)) parameter.set_name(trace_name(path));
     optimizer_ = std::make_unique<optim::AdamW>(optim::decay_matrices_only(
-        nn::parameters(model_), {.lr = config_.lr, .betas = {config_.beta1, config_.beta2}, .weight_decay = config_.weight_decay}));
+        nn::parameters(model_),
+        {.lr = config_.lr, .betas = {config_.beta1, config_.beta2}, .weight_decay = config_.weight_decay}));
     make_schedule();
   }
 
@@ -95,29 +97,34 @@ class Run {
     if (checkpoint) resume_metrics();
     else metrics_.start(metrics_path());
     write_file(f_.out + "/config.json", to_json(config_) + "\n");
-    progress_.line("text: " + counted(data_.characters, "character") + ", " + std::to_string(data_.vocabulary.size()) + " different");
+    progress_.line("text: " + counted(data_.characters, "character") + ", " + std::to_string(data_.vocabulary.size()) +
+                   " different");
     progress_.line("a GPT of " + counted(parameter_count(), "parameter") + ", " + counted(num_threads(), "thread"));
     if (!checkpoint) return;
     const std::string from = "continuing from step " + std::to_string(step_);
-    progress_.line(step_ < config_.steps ? from : from + ": no step is left of " + std::to_string(config_.steps) + "; --steps trains on");
+    progress_.line(step_ < config_.steps
+                       ? from
+                       : from + ": no step is left of " + std::to_string(config_.steps) + "; --steps trains on");
   }
 
   int run() {
     if (step_ == 0 && !f_.resume) save();
     catch_stop_signals();
-    auto training_step = jit(
-        [this](Tensor tokens, Tensor targets) { return train_step(tokens, targets); }, {.argument_names = {"tokens", "targets"}});
+    auto training_step = jit([this](Tensor tokens, Tensor targets) { return train_step(tokens, targets); },
+                             {.argument_names = {"tokens", "targets"}});
     const Clock::time_point begin = Clock::now();
     const int64_t first = step_, end = f_.stop_at >= 0 ? std::min(f_.stop_at, config_.steps) : config_.steps;
     for (; step_ < end && stop_signal() == 0; finish_step(begin, first)) {
-      const Batch batch = draw_batch(data_.train, config_.batch, config_.block, static_cast<uint64_t>(config_.seed), train_stream,
-                                     static_cast<uint64_t>(step_));
+      const Batch batch = draw_batch(data_.train, config_.batch, config_.block, static_cast<uint64_t>(config_.seed),
+                                     train_stream, static_cast<uint64_t>(step_));
       const NoGrad no_grad;  // gradients are part of the step
       loss_ = training_step(batch.tokens, batch.targets).item<double>();
       if (!std::isfinite(loss_))
-        throw UserError("the loss is not finite at step " + std::to_string(step_) + "; the checkpoint before it is kept");
+        throw UserError("the loss is not finite at step " + std::to_string(step_) +
+                        "; the checkpoint before it is kept");
       schedule_->step();
-      if (step_ == first && f_.show_traces && !f_.as_json) std::printf("%s\n", last_traces(training_step).back().cpp().c_str());
+      if (step_ == first && f_.show_traces && !f_.as_json)
+        std::printf("%s\n", last_traces(training_step).back().cpp().c_str());
     }
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     const int signal = step_ < end ? stop_signal() : 0;
@@ -126,7 +133,8 @@ class Run {
     write_plot();
     print_results(seconds, first);
     if (signal == 0) return 0;
-    progress_.line("stopped at step " + std::to_string(step_) + " of " + std::to_string(config_.steps) + ", saved; continue with: " + resume_command(f_));
+    progress_.line("stopped at step " + std::to_string(step_) + " of " + std::to_string(config_.steps) +
+                   ", saved; continue with: " + resume_command(f_));
     return 128 + signal;
   }
 
@@ -164,17 +172,21 @@ class Run {
 
   void make_schedule() {
     schedule_ = std::make_unique<optim::CosineSchedule>(
-        *optimizer_, optim::CosineOptions{.warmup = config_.warmup, .steps = std::max(config_.steps, config_.warmup + 1), .min_lr = config_.min_lr});
+        *optimizer_,
+        optim::CosineOptions{
+            .warmup = config_.warmup, .steps = std::max(config_.steps, config_.warmup + 1), .min_lr = config_.min_lr});
   }
 
   // Losses that were not measured are omitted.
   void print_results(double seconds, int64_t first) const {
     const auto step = static_cast<long long>(step_);
     if (f_.as_json) {
-      std::printf("{\"steps\": %lld, \"train_loss\": %s, \"val_loss\": %s, \"tokens_per_s\": %s, \"seconds\": %s}\n", step,
-                  json::number(loss_).c_str(), json::number(validation_loss_).c_str(),
-                  json::number(static_cast<double>((step_ - first) * config_.batch * config_.block) / std::max(seconds, 1e-9)).c_str(),
-                  json::number(seconds).c_str());
+      std::printf(
+          "{\"steps\": %lld, \"train_loss\": %s, \"val_loss\": %s, \"tokens_per_s\": %s, \"seconds\": %s}\n", step,
+          json::number(loss_).c_str(), json::number(validation_loss_).c_str(),
+          json::number(static_cast<double>((step_ - first) * config_.batch * config_.block) / std::max(seconds, 1e-9))
+              .c_str(),
+          json::number(seconds).c_str());
       return;
     }
     std::printf("step %lld:", step);
@@ -193,7 +205,8 @@ class Run {
     const double rate = tokens_per_second(begin, first);
     if (step_ % f_.log_every == 0 || step_ == 1 || step_ == config_.steps) {
       metrics_.add_training(step_, loss_, rate);
-      const double left = static_cast<double>((config_.steps - step_) * config_.batch * config_.block) / std::max(rate, 1e-9);
+      const double left =
+          static_cast<double>((config_.steps - step_) * config_.batch * config_.block) / std::max(rate, 1e-9);
       progress_.step(step_, config_.steps, loss_, rate, left, step_ % (10 * f_.log_every) == 0);
     }
     if (f_.eval_every > 0 && step_ % f_.eval_every == 0) validate(rate);
@@ -203,13 +216,14 @@ class Run {
   void validate(double rate) {
     const NoGrad no_grad;
     if (!validation_step_)
-      validation_step_ = std::make_unique<ValidationStep>(jit(loss_without_dropout, {.autocast = autocast_of(config_)}));
+      validation_step_ =
+          std::make_unique<ValidationStep>(jit(loss_without_dropout, {.autocast = autocast_of(config_)}));
     models::Gpt model = model_;
     nn::eval(model);
     double total = 0;
     for (int64_t i = 0; i < f_.eval_batches; ++i) {
-      const Batch batch = draw_batch(data_.validation, config_.batch, config_.block, static_cast<uint64_t>(config_.seed),
-                                     validation_stream, static_cast<uint64_t>(i));
+      const Batch batch = draw_batch(data_.validation, config_.batch, config_.block,
+                                     static_cast<uint64_t>(config_.seed), validation_stream, static_cast<uint64_t>(i));
       total += (*validation_step_)(model, batch.tokens, batch.targets).item<double>();
     }
     validation_loss_ = total / static_cast<double>(f_.eval_batches);
@@ -241,7 +255,8 @@ class Run {
   void restore(const Checkpoint& checkpoint) {
     if (checkpoint.vocabulary != data_.vocabulary.characters())
       throw UserError("the checkpoint is of another text: its characters differ; give its text with --text");
-    if (checkpoint.value_of("text") != data_.fingerprint) throw UserError("the checkpoint is of another text; give its text with --text");
+    if (checkpoint.value_of("text") != data_.fingerprint)
+      throw UserError("the checkpoint is of another text; give its text with --text");
     load_model(model_, checkpoint.tensors);
     TensorMap state;
     for (const auto& [name, tensor] : checkpoint.tensors)
@@ -254,7 +269,8 @@ class Run {
     make_schedule();
     schedule_->set_iteration(step_);
     try {
-      context().generator.set_state({std::stoull(checkpoint.value_of("generator_seed")), std::stoull(checkpoint.value_of("generator_offset"))});
+      context().generator.set_state(
+          {std::stoull(checkpoint.value_of("generator_seed")), std::stoull(checkpoint.value_of("generator_offset"))});
     } catch (const std::logic_error&) {
       throw UserError("the checkpoint has a damaged generator state");
     }
@@ -263,14 +279,18 @@ class Run {
   // Validations at the checkpoint's step are not repeated.
   void resume_metrics() {
     metrics_.resume(metrics_path(), step_);
-    const auto at_step = [&](const Curve& curve) { return !curve.empty() && curve.back().first == static_cast<double>(step_); };
+    const auto at_step = [&](const Curve& curve) {
+      return !curve.empty() && curve.back().first == static_cast<double>(step_);
+    };
     if (at_step(metrics_.training())) loss_ = metrics_.training().back().second;
     if (!at_step(metrics_.validation())) return;
     validation_loss_ = metrics_.validation().back().second;
     validated_at_ = step_;
   }
 
-  static Tensor loss_without_dropout(models::Gpt model, Tensor tokens, Tensor targets) { return model.loss(tokens, targets); }
+  static Tensor loss_without_dropout(models::Gpt model, Tensor tokens, Tensor targets) {
+    return model.loss(tokens, targets);
+  }
   using ValidationStep = decltype(jit(loss_without_dropout));
 
   const TrainFlags& f_;

@@ -25,13 +25,15 @@ FULGURITE_INLINE Floats gelu_backward(const Floats& g, const Floats& x) {
 
 /// 0.5 x (1 + tanh(u)) = x / (1 + exp(-2u)): one exponential and one division.
 FULGURITE_INLINE Floats gelu_tanh(const Floats& x) {
-  const Floats minus_2u = x * multiply_add(x * x, Floats(-2 * sqrt_2_over_pi * tanh_cubic), Floats(-2 * sqrt_2_over_pi));
+  const Floats minus_2u =
+      x * multiply_add(x * x, Floats(-2 * sqrt_2_over_pi * tanh_cubic), Floats(-2 * sqrt_2_over_pi));
   return x / (Floats(1.f) + exp(minus_2u));
 }
 /// With s = sigmoid(2u): s + x s (1 - s) 2u'.
 FULGURITE_INLINE Floats gelu_tanh_backward(const Floats& g, const Floats& x) {
   const Floats square = x * x;
-  const Floats minus_2u = x * multiply_add(square, Floats(-2 * sqrt_2_over_pi * tanh_cubic), Floats(-2 * sqrt_2_over_pi));
+  const Floats minus_2u =
+      x * multiply_add(square, Floats(-2 * sqrt_2_over_pi * tanh_cubic), Floats(-2 * sqrt_2_over_pi));
   const Floats slope = multiply_add(square, Floats(6 * sqrt_2_over_pi * tanh_cubic), Floats(2 * sqrt_2_over_pi));
   const Floats s = Floats(1.f) / (Floats(1.f) + exp(minus_2u));
   return g * multiply_add(x * multiply_add(-s, s, s), slope, s);

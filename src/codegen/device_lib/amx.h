@@ -55,8 +55,8 @@ FULGURITE_INLINE void add_tile_products() {
 /// and, unless they begin here, loaded before: 32 rows of 32, `sums_row` apart. Calls meanwhile(time) before each
 /// sixteen steps and at the end, while the AMX unit works.
 template <class Meanwhile>
-FULGURITE_INLINE void multiply_tiles(float* sums, long sums_row, TwoTiles left, TwoTiles right, long steps, bool begins, bool has_two_strips,
-                                     bool has_two_halves, Meanwhile meanwhile) {
+FULGURITE_INLINE void multiply_tiles(float* sums, long sums_row, TwoTiles left, TwoTiles right, long steps, bool begins,
+                                     bool has_two_strips, bool has_two_halves, Meanwhile meanwhile) {
   float* const lower = sums + 16 * sums_row;
   const long sums_bytes = sums_row * 4;
   if (begins) {

@@ -27,19 +27,23 @@ namespace fulgurite::FULGURITE_KERNELS {
 
 // True if neighbours in memory are of different rows; else they follow one another along K, if they are adjacent at
 // all.
-FULGURITE_INLINE bool lies_along_rows(const ProductOperand& operand) { return operand.row_stride == 1 && operand.depth_stride != 1; }
+FULGURITE_INLINE bool lies_along_rows(const ProductOperand& operand) {
+  return operand.row_stride == 1 && operand.depth_stride != 1;
+}
 
 /// Loads sixteen rows by sixteen steps, row after row or, if neighbours are of different rows, step after step.
 /// Prefetches the square at `ahead`.
 template <class Unit, class Element>
-FULGURITE_INLINE void load_square(Ints (&square)[16], const ProductOperand& operand, long row, long depth, long rows, long depths, const Element* ahead) {
+FULGURITE_INLINE void load_square(Ints (&square)[16], const ProductOperand& operand, long row, long depth, long rows,
+                                  long depths, const Element* ahead) {
   constexpr int square_depth = 16 * Unit::tiles.step_depth;
   const long row_stride = operand.row_stride, depth_stride = operand.depth_stride;
   const Element* const from = (const Element*)operand.data + row * row_stride + depth * depth_stride;
   const bool is_whole = rows >= 16 && depths >= square_depth;
   if (is_whole && depth_stride == 1) {
     for (int r = 0; r < 16; ++r) {
-      for (long byte = 0; byte < square_depth * (long)sizeof(Element); byte += 64) __builtin_prefetch((const char*)(ahead + r * row_stride) + byte);
+      for (long byte = 0; byte < square_depth * (long)sizeof(Element); byte += 64)
+        __builtin_prefetch((const char*)(ahead + r * row_stride) + byte);
       square[r] = Unit::load_steps(from + r * row_stride);
     }
   } else if (is_whole && row_stride == 1) {
@@ -60,20 +64,24 @@ FULGURITE_INLINE void load_square(Ints (&square)[16], const ProductOperand& oper
 /// Calls put(strip, step, square) for all squares of some rows and some of K, in an order that reads each cache line
 /// once.
 template <class Unit, class Element, class Put>
-FULGURITE_INLINE void for_each_square(const ProductOperand& operand, long row, long row_end, long depth, long depth_end, Put put) {
+FULGURITE_INLINE void for_each_square(const ProductOperand& operand, long row, long row_end, long depth, long depth_end,
+                                      Put put) {
   constexpr int square_depth = 16 * Unit::tiles.step_depth;
   const long strips = (row_end - row + 15) / 16, squares = (depth_end - depth + square_depth - 1) / square_depth;
   const bool is_along_rows = lies_along_rows(operand);
   const long outer = is_along_rows ? squares : strips, inner = is_along_rows ? strips : squares;
   for (long o = 0; o < outer; ++o)
     for (long i = 0; i < inner; ++i) {
-      const long strip = is_along_rows ? i : o, at = is_along_rows ? o : i, first = row + strip * 16, from = depth + at * square_depth;
+      const long strip = is_along_rows ? i : o, at = is_along_rows ? o : i, first = row + strip * 16,
+                 from = depth + at * square_depth;
       // The square eight further along the rows; past their end, in the rows below.
       const bool is_below = at + 8 >= squares;
-      const long ahead = is_below ? first + 16 : first, ahead_depth = depth + (is_below ? at + 8 - squares : at + 8) * square_depth;
+      const long ahead = is_below ? first + 16 : first,
+                 ahead_depth = depth + (is_below ? at + 8 - squares : at + 8) * square_depth;
       Ints square[16];
-      load_square<Unit, Element>(square, operand, first, from, row_end - first, depth_end - from,
-                                 (const Element*)operand.data + ahead * operand.row_stride + ahead_depth * operand.depth_stride);
+      load_square<Unit, Element>(
+          square, operand, first, from, row_end - first, depth_end - from,
+          (const Element*)operand.data + ahead * operand.row_stride + ahead_depth * operand.depth_stride);
       put(strip, at * 16, square);
     }
 }
@@ -88,12 +96,14 @@ FULGURITE_INLINE void pack_right(const ProductLaunch& launch, long first, long l
     const long slice = first / parts_of_slice, row = first % parts_of_slice * packed_rows, depth = slice * launch.slice;
     const long end = launch.right.rows - row < packed_rows ? launch.right.rows : row + packed_rows;
     const long depth_end = launch.depth - depth < launch.slice ? launch.depth : depth + launch.slice;
-    Ints* const packed = (Ints*)launch.right_panels + (row / Unit::tiles.panel_rows * launch.slices + slice) * steps * vectors;
-    for_each_square<Unit, Element>(launch.right, row, end, depth, depth_end, [&](long strip, long step, Ints(&square)[16]) {
-      if (!lies_along_rows(launch.right)) transpose(square);
-      int* const to = (int*)(packed + (strip / vectors * launch.slices * steps + step) * vectors + strip % vectors);
-      for (int s = 0; s < 16; ++s) store(to + s * vectors * lanes, square[s]);
-    });
+    Ints* const packed =
+        (Ints*)launch.right_panels + (row / Unit::tiles.panel_rows * launch.slices + slice) * steps * vectors;
+    for_each_square<Unit, Element>(
+        launch.right, row, end, depth, depth_end, [&](long strip, long step, Ints(&square)[16]) {
+          if (!lies_along_rows(launch.right)) transpose(square);
+          int* const to = (int*)(packed + (strip / vectors * launch.slices * steps + step) * vectors + strip % vectors);
+          for (int s = 0; s < 16; ++s) store(to + s * vectors * lanes, square[s]);
+        });
   }
 }
 
@@ -102,11 +112,12 @@ template <class Unit, class Element>
 FULGURITE_INLINE void pack_left(const ProductLaunch& launch, long first_row, long last_row) {
   constexpr long steps = Unit::tiles.slice_steps;
   const long strips = (last_row - first_row + 15) / 16, slice = launch.slice / Unit::tiles.step_depth;
-  for_each_square<Unit, Element>(launch.left, first_row, last_row, 0, launch.depth, [&](long strip, long step, Ints(&square)[16]) {
-    if (lies_along_rows(launch.left)) transpose(square);
-    int* const to = (int*)launch.left_strips + (step / slice * strips + strip) * 16 * steps + step % slice;
-    for (int r = 0; r < 16; ++r) store(to + r * steps, square[r]);
-  });
+  for_each_square<Unit, Element>(
+      launch.left, first_row, last_row, 0, launch.depth, [&](long strip, long step, Ints(&square)[16]) {
+        if (lies_along_rows(launch.left)) transpose(square);
+        int* const to = (int*)launch.left_strips + (step / slice * strips + strip) * 16 * steps + step % slice;
+        for (int r = 0; r < 16; ++r) store(to + r * steps, square[r]);
+      });
 }
 
 /// Sixteen neighbours in a row of the result, or the rest of it.
@@ -154,7 +165,8 @@ FULGURITE_INLINE void finish_rows(const SumTile& tile, long first, long last, Fi
     if (is_whole)
       for (int v = 0; v < vectors; ++v) finish(sums[v], ResultPart{tile.row + r, tile.column + v * lanes, lanes});
     else
-      for (int v = 0; v * lanes < tile.columns; ++v) finish(sums[v], ResultPart{tile.row + r, tile.column + v * lanes, tile.columns - v * lanes});
+      for (int v = 0; v * lanes < tile.columns; ++v)
+        finish(sums[v], ResultPart{tile.row + r, tile.column + v * lanes, tile.columns - v * lanes});
   }
 }
 
@@ -184,7 +196,8 @@ FULGURITE_INLINE void multiply_blocks(const ProductLaunch& launch, long first, l
   [[maybe_unused]] const typename Unit::Registers registers;
   const long panels = (launch.right.rows + tiles.panel_rows - 1) / tiles.panel_rows;
   for (long packed_row = -1; first < last; ++first) {
-    const long row = first / launch.column_blocks * launch.block_rows, first_panel = first % launch.column_blocks * launch.block_panels;
+    const long row = first / launch.column_blocks * launch.block_rows,
+               first_panel = first % launch.column_blocks * launch.block_panels;
     const long last_row = launch.left.rows - row < launch.block_rows ? launch.left.rows : row + launch.block_rows;
     const long last_panel = panels - first_panel < launch.block_panels ? panels : first_panel + launch.block_panels;
     const long strips = (last_row - row + 15) / 16;
@@ -193,30 +206,38 @@ FULGURITE_INLINE void multiply_blocks(const ProductLaunch& launch, long first, l
     const bool is_done_at_once = !launch.sums_are_kept && launch.slices == 1;
     for (long slice = 0; slice < launch.slices; ++slice) {
       const long depth = launch.depth - slice * launch.slice;
-      const long steps = ((depth < launch.slice ? depth : launch.slice) + Unit::tiles.step_depth - 1) / Unit::tiles.step_depth;
+      const long steps =
+          ((depth < launch.slice ? depth : launch.slice) + Unit::tiles.step_depth - 1) / Unit::tiles.step_depth;
       const bool begins = slice == 0 && launch.begins, ends = slice + 1 == launch.slices && launch.ends;
-      const long kept_sums = launch.sums_are_kept ? first * launch.block_rows * launch.block_panels * tiles.panel_rows : 0;
+      const long kept_sums =
+          launch.sums_are_kept ? first * launch.block_rows * launch.block_panels * tiles.panel_rows : 0;
       Floats *const first_sums = (Floats*)(launch.sums + kept_sums * 4), *sums = first_sums;
       SumTile unfinished{};  // until AMX has the next tile to multiply
       // A panel stays in the L1 cache for all tiles below one another. AMX tiles are finished so fast that stores are
       // the bottleneck, and they are fastest row by row: there a micro-panel stays for all tiles beside one another.
       constexpr bool is_by_rows = Unit::is_matrix_unit;
-      const long tiles_below = (last_row - row + tiles.tile_rows - 1) / tiles.tile_rows, tiles_beside = last_panel - first_panel;
+      const long tiles_below = (last_row - row + tiles.tile_rows - 1) / tiles.tile_rows,
+                 tiles_beside = last_panel - first_panel;
       const long outer = is_by_rows ? tiles_below : tiles_beside, inner = is_by_rows ? tiles_beside : tiles_below;
       for (long o = 0; o < outer; ++o)
         for (long i = 0; i < inner; ++i) {
           const long below = is_by_rows ? o : i, panel = first_panel + (is_by_rows ? i : o);
-          const int* const right = (const int*)((const Ints*)launch.right_panels + (panel * launch.slices + slice) * tiles.slice_steps * vectors);
-          const int* const left = (const int*)launch.left_strips + (slice * strips * 16 + below * tiles.tile_rows) * tiles.slice_steps;
-          const long r = row + below * tiles.tile_rows, column = panel * tiles.panel_rows, columns = launch.right.rows - column;
+          const int* const right = (const int*)((const Ints*)launch.right_panels +
+                                                (panel * launch.slices + slice) * tiles.slice_steps * vectors);
+          const int* const left =
+              (const int*)launch.left_strips + (slice * strips * 16 + below * tiles.tile_rows) * tiles.slice_steps;
+          const long r = row + below * tiles.tile_rows, column = panel * tiles.panel_rows,
+                     columns = launch.right.rows - column;
           const SumTile tile{sums, r, column, last_row - r < tiles.tile_rows ? last_row - r : tiles.tile_rows, columns};
           if (ends) fetch_matrices<Unit>(launch, tile);
           if constexpr (Unit::is_matrix_unit) {
             const long times = (steps + 15) / 16 + 1, rows_a_time = (tiles.tile_rows + times - 1) / times;
             const TwoTiles left_tiles{left, left + 16 * tiles.slice_steps, tiles.slice_steps * 4, 16};
             const TwoTiles right_tiles{right, right + 16, tiles.panel_rows * 4, 16 * tiles.panel_rows};
-            multiply_tiles((float*)sums, tiles.panel_rows, left_tiles, right_tiles, steps, begins, tile.rows > 16, columns > 16,
-                           [&](long time) { finish_rows<Unit>(unfinished, time * rows_a_time, (time + 1) * rows_a_time, finish); });
+            multiply_tiles((float*)sums, tiles.panel_rows, left_tiles, right_tiles, steps, begins, tile.rows > 16,
+                           columns > 16, [&](long time) {
+                             finish_rows<Unit>(unfinished, time * rows_a_time, (time + 1) * rows_a_time, finish);
+                           });
             if (ends) unfinished = tile;
           } else {
             multiply_tile<Unit>((FloatPart*)sums, left, (const IntPart*)right, steps, columns, begins);

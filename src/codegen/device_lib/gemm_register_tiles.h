@@ -58,7 +58,8 @@ FULGURITE_INLINE void multiply_tile(FloatPart* sums, const int* left, const IntP
 }
 /// Uses as many registers as the panel has rows for.
 template <class Unit>
-FULGURITE_INLINE void multiply_tile(FloatPart* sums, const int* left, const IntPart* right, long steps, long columns, bool begins) {
+FULGURITE_INLINE void multiply_tile(FloatPart* sums, const int* left, const IntPart* right, long steps, long columns,
+                                    bool begins) {
   constexpr int panel_parts = Unit::tiles.panel_rows / part_lanes;
   if (panel_parts > 2 && columns > 2 * part_lanes) multiply_tile<Unit, 3>(sums, left, right, steps, begins);
   else if (columns > part_lanes) multiply_tile<Unit, 2>(sums, left, right, steps, begins);

@@ -14,7 +14,9 @@ namespace fulgurite::FULGURITE_KERNELS {
 
 /// Sixteen neighbours in memory as floats, rounded to Number if they are wider.
 template <class Number>
-FULGURITE_INLINE Floats load_as(const Number* from) { return load(from); }
+FULGURITE_INLINE Floats load_as(const Number* from) {
+  return load(from);
+}
 template <class Number>
 FULGURITE_INLINE Floats load_as(const float* from) {
   if constexpr (sizeof(Number) == sizeof(float)) return load(from);
@@ -39,10 +41,14 @@ struct Unit {
 
   /// Sixteen steps of a row.
   template <class Element>
-  static __attribute__((always_inline)) Ints load_steps(const Element* from) { return bits_of(load_as<Number>(from)); }
+  static __attribute__((always_inline)) Ints load_steps(const Element* from) {
+    return bits_of(load_as<Number>(from));
+  }
   /// One step of sixteen adjacent rows.
   template <class Element>
-  static __attribute__((always_inline)) Ints load_rows(const Element* from, long) { return bits_of(load_as<Number>(from)); }
+  static __attribute__((always_inline)) Ints load_rows(const Element* from, long) {
+    return bits_of(load_as<Number>(from));
+  }
   /// Adds the products of a row's step and those of some rows.
   static __attribute__((always_inline)) void add_products(FloatPart& sums, IntPart left, IntPart right) {
     asm("vfmadd231ps %1, %2, %0" : "+v"(sums) : "v"((FloatPart)left), "v"((FloatPart)right));
@@ -82,16 +88,17 @@ struct Unit<BFloat16> {
   template <class Element>
   static __attribute__((always_inline)) Ints load_steps(const Element* from) {
     Ints result;
-    result.part[0] =
-        (IntPart)__builtin_shufflevector(load_rounded(from), load_rounded(from + lanes), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
-                                         16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31);
+    result.part[0] = (IntPart)__builtin_shufflevector(load_rounded(from), load_rounded(from + lanes), 0, 1, 2, 3, 4, 5,
+                                                      6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22,
+                                                      23, 24, 25, 26, 27, 28, 29, 30, 31);
     return result;
   }
   template <class Element>
   static __attribute__((always_inline)) Ints load_rows(const Element* from, long depth_stride) {
     Ints result;
-    result.part[0] = (IntPart)__builtin_shufflevector(load_rounded(from), load_rounded(from + depth_stride), 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5,
-                                                      21, 6, 22, 7, 23, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+    result.part[0] = (IntPart)__builtin_shufflevector(load_rounded(from), load_rounded(from + depth_stride), 0, 16, 1,
+                                                      17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8, 24, 9, 25, 10,
+                                                      26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
     return result;
   }
   static __attribute__((always_inline)) void add_products(FloatPart& sums, IntPart left, IntPart right) {

@@ -17,14 +17,14 @@ struct Operand {
   bool is_streamed = false;  // a result with non-temporal stores
 };
 struct Launch {
-  long columns;         // elements of a row
-  int row_dimensions;   // the rows are numbered through these, the last one fastest
+  long columns;        // elements of a row
+  int row_dimensions;  // the rows are numbered through these, the last one fastest
   long row_sizes[most_row_dimensions];
   const Operand* operands;
   const double* numbers;
-  char* kept;           // scratch memory for cached rows
-  long kept_stride;     // bytes of a cached row, or of a row of column sums
-  long ahead = 1024;    // prefetch distance in bytes
+  char* kept;         // scratch memory for cached rows
+  long kept_stride;   // bytes of a cached row, or of a row of column sums
+  long ahead = 1024;  // prefetch distance in bytes
 };
 inline constexpr long summed_rows = 8;  // rows that a column's sum adds up before it is joined with others
 /// Computes the rows from `first` to before `last`.
@@ -41,7 +41,8 @@ struct ProductTiles {
   int packed_numbers;  // of the right operand, at a time, so that packing and multiplying them share a cache
 };
 // 24 of the 32 registers hold sums, 3 the panel and 1 the micro-panel.
-inline constexpr ProductTiles pair_tiles{8, 48, 2, 192, 192, 128, 3 << 20}, wide_single_tiles{8, 48, 1, 192, 192, 128, 3 << 19};
+inline constexpr ProductTiles pair_tiles{8, 48, 2, 192, 192, 128, 3 << 20},
+    wide_single_tiles{8, 48, 1, 192, 192, 128, 3 << 19};
 // 12, 2 and 1 of 16 registers of half the length.
 inline constexpr ProductTiles narrow_single_tiles{6, 16, 1, 384, 384, 144, 1 << 19};
 // 4 of the 8 tiles hold sums, 2 a panel, 2 micro-panels. K blocks of both operands pass through the L1 cache; the
@@ -71,7 +72,7 @@ struct ProductLaunch {
   // if K is multiplied in several calls, the sums of all blocks are kept between them
   bool begins, ends, sums_are_kept;
   int results, matrix_count;
-  const ProductMatrix* matrices;                  // the results, then the epilogue's operands
+  const ProductMatrix* matrices;  // the results, then the epilogue's operands
 };
 /// Packs panels, or computes blocks, from `first` to before `last`.
 using ProductFunction = void (*)(const ProductLaunch&, long first, long last);

@@ -188,7 +188,8 @@ FULGURITE_INLINE NormalTail normal_tail(const Floats& y) {
   p = multiply_add(p, q, Floats(-0.0245496035f));
   p = multiply_add(p, q, Floats(0.113135941f));
   p = multiply_add(p, q, Floats(-0.228069767f));
-  const Floats ratio = multiply_add(p, q, Floats(0.14133133f)), slope = multiply_add(upper, ratio, Floats(-0.398942280f));
+  const Floats ratio = multiply_add(p, q, Floats(0.14133133f)),
+               slope = multiply_add(upper, ratio, Floats(-0.398942280f));
   return {multiply_add(y - upper, slope, ratio), growth, shifted, n};
 }
 

@@ -34,7 +34,7 @@ FULGURITE_INLINE Ints load_halves(const unsigned short* from) {
   FULGURITE_EACH_PART(asm("vpmovzxwd %1, %0" : "=v"(result.part[p]) : "m"(*(const Part*)(from + p * part_lanes))));
 #else
   FULGURITE_EACH_PART(result.part[p] =
-      (IntPart) __builtin_convertvector(*(const Part*)(from + p * part_lanes), UnsignedPart));
+                          (IntPart) __builtin_convertvector(*(const Part*)(from + p * part_lanes), UnsignedPart));
 #endif
   return result;
 }
@@ -59,7 +59,7 @@ FULGURITE_INLINE Ints load_bytes(const unsigned char* from) {
   FULGURITE_EACH_PART(asm("vpmovzxbd %1, %0" : "=v"(result.part[p]) : "m"(*(const Part*)(from + p * part_lanes))));
 #else
   FULGURITE_EACH_PART(result.part[p] =
-      (IntPart) __builtin_convertvector(*(const Part*)(from + p * part_lanes), UnsignedPart));
+                          (IntPart) __builtin_convertvector(*(const Part*)(from + p * part_lanes), UnsignedPart));
 #endif
   return result;
 }

@@ -100,7 +100,8 @@ struct Smallest {
 template <class Element>
 class ColumnSums {
  public:
-  __attribute__((always_inline)) ColumnSums(const Launch& launch, int operand) : launch_(launch), sums_{(Element*)launch.operands[operand].data} {}
+  __attribute__((always_inline)) ColumnSums(const Launch& launch, int operand)
+      : launch_(launch), sums_{(Element*)launch.operands[operand].data} {}
   template <class Lanes>
   __attribute__((always_inline)) void add(const Columns& c, const Lanes& value) const {
     store(sums_, c, load(sums_, c) + value);

@@ -60,15 +60,23 @@ FULGURITE_INLINE Ints with_bfloat16_above(const Floats& x) {
   return select(x != x, bits_of(x) | Ints(0x400000), with_half_a_bfloat16(x));
 #endif
 }
-FULGURITE_INLINE Floats round_to_bfloat16(const Floats& x) { return from_bits(with_bfloat16_above(x) & Ints((int)0xffff0000u)); }
+FULGURITE_INLINE Floats round_to_bfloat16(const Floats& x) {
+  return from_bits(with_bfloat16_above(x) & Ints((int)0xffff0000u));
+}
 /// For values computed from bf16 alone: NaN has no bits below those of bf16, so that adding half a unit changes none
 /// above.
-FULGURITE_INLINE Floats round_inside_bfloat16(const Floats& x) { return from_bits(with_half_a_bfloat16(x) & Ints((int)0xffff0000u)); }
+FULGURITE_INLINE Floats round_inside_bfloat16(const Floats& x) {
+  return from_bits(with_half_a_bfloat16(x) & Ints((int)0xffff0000u));
+}
 FULGURITE_INLINE Floats round_to_float16(const Floats& x) {
   Floats result;
 #if defined(__F16C__)
-  FULGURITE_EACH_PART(HalfPart halves; asm("vcvtps2ph $0, %1, %0" : "=v"(halves) : "v"(x.part[p]));
-                      asm("vcvtph2ps %1, %0" : "=v"(result.part[p]) : "v"(halves)));
+  FULGURITE_EACH_PART(HalfPart halves; asm("vcvtps2ph $0, %1, %0"
+                                           : "=v"(halves)
+                                           : "v"(x.part[p]));
+                      asm("vcvtph2ps %1, %0"
+                          : "=v"(result.part[p])
+                          : "v"(halves)));
 #else
   result = from_float16_bits(float16_bits(x));
 #endif
@@ -114,7 +122,9 @@ struct KeptRow {
 /// One row of all tensors.
 class Row {
  public:
-  __attribute__((always_inline)) Row(const Launch& launch, long number) : launch_(launch) { find_row(launch, number, index_); }
+  __attribute__((always_inline)) Row(const Launch& launch, long number) : launch_(launch) {
+    find_row(launch, number, index_);
+  }
   __attribute__((always_inline)) void next() { find_next_row(launch_, index_); }
   /// The row's first element in a tensor.
   template <class Element>
@@ -146,7 +156,9 @@ struct Columns {
 #if defined(__AVX512F__)
   unsigned short mask = 0xffff;  // the lanes inside the row; updated only at its end
 #endif
-  __attribute__((always_inline)) explicit Columns(const Launch& launch) : end(launch.columns), ahead(launch.ahead) { find_mask(); }
+  __attribute__((always_inline)) explicit Columns(const Launch& launch) : end(launch.columns), ahead(launch.ahead) {
+    find_mask();
+  }
   __attribute__((always_inline)) bool more() const { return at < end; }
   __attribute__((always_inline)) void next() {
     at += lanes;
@@ -312,9 +324,15 @@ FULGURITE_INLINE Floats keep_inside(const Columns& c, const Floats& x, const Flo
 FULGURITE_INLINE Ints keep_inside(const Columns& c, const Ints& x, const Ints& fill) {
   return c.is_whole() ? x : select(c.are_inside(), x, fill);
 }
-FULGURITE_INLINE Floats load(const BFloat16* row, const Columns& c) { return from_bits(shift_left(load_halves(row, c), 16)); }
-FULGURITE_INLINE void store(BFloat16* row, const Columns& c, const Floats& value) { store_halves(row, c, to_exact_bfloat16(value).halves); }
-FULGURITE_INLINE void store(BFloat16* row, const Columns& c, const ExactBFloat16& value) { store_halves(row, c, value.halves); }
+FULGURITE_INLINE Floats load(const BFloat16* row, const Columns& c) {
+  return from_bits(shift_left(load_halves(row, c), 16));
+}
+FULGURITE_INLINE void store(BFloat16* row, const Columns& c, const Floats& value) {
+  store_halves(row, c, to_exact_bfloat16(value).halves);
+}
+FULGURITE_INLINE void store(BFloat16* row, const Columns& c, const ExactBFloat16& value) {
+  store_halves(row, c, value.halves);
+}
 #if defined(__F16C__)
 #if defined(__AVX512F__)
 FULGURITE_INLINE Floats load(const Float16* row, const Columns& c) {
@@ -347,7 +365,9 @@ FULGURITE_INLINE void store(Float16* row, const Columns& c, const Floats& value)
 }
 #else
 FULGURITE_INLINE Floats load(const Float16* row, const Columns& c) { return from_float16_bits(load_halves(row, c)); }
-FULGURITE_INLINE void store(Float16* row, const Columns& c, const Floats& value) { store_halves(row, c, float16_bits(value)); }
+FULGURITE_INLINE void store(Float16* row, const Columns& c, const Floats& value) {
+  store_halves(row, c, float16_bits(value));
+}
 #endif
 FULGURITE_INLINE Ints load(const short* row, const Columns& c) { return wrap_16(load_halves(row, c)); }
 FULGURITE_INLINE void store(short* row, const Columns& c, const Ints& value) { store_halves(row, c, value); }
@@ -366,7 +386,9 @@ FULGURITE_INLINE void store(const ResultRow<Element>& row, const Columns& c, con
   store(row.first, c, value);
 }
 
-FULGURITE_INLINE void store(const ResultRow<BFloat16>& row, const Columns& c, const Floats& value) { store(row, c, to_exact_bfloat16(value)); }
+FULGURITE_INLINE void store(const ResultRow<BFloat16>& row, const Columns& c, const Floats& value) {
+  store(row, c, to_exact_bfloat16(value));
+}
 #if defined(__F16C__)
 FULGURITE_INLINE void store(const ResultRow<Float16>& row, const Columns& c, const Floats& value) {
   store(row, c, to_exact_float16(value));

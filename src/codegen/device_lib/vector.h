@@ -39,15 +39,22 @@ struct Float16 {
 
 // A statement for each of a value's registers, number p. Unrolled by hand: loops would cost the compiler a third of its
 // time.
-#define FULGURITE_PART(number, ...) { constexpr int p = number; __VA_ARGS__; }
+#define FULGURITE_PART(number, ...) \
+  {                                 \
+    constexpr int p = number;       \
+    __VA_ARGS__;                    \
+  }
 #define FULGURITE_2_PARTS(...) FULGURITE_PART(0, __VA_ARGS__) FULGURITE_PART(1, __VA_ARGS__)
-#define FULGURITE_4_PARTS(...) FULGURITE_2_PARTS(__VA_ARGS__) FULGURITE_PART(2, __VA_ARGS__) FULGURITE_PART(3, __VA_ARGS__)
+#define FULGURITE_4_PARTS(...) \
+  FULGURITE_2_PARTS(__VA_ARGS__) FULGURITE_PART(2, __VA_ARGS__) FULGURITE_PART(3, __VA_ARGS__)
 #if defined(__AVX512F__)
 #define FULGURITE_EACH_PART(...) FULGURITE_PART(0, __VA_ARGS__)
 #elif defined(__AVX__)
-#define FULGURITE_EACH_PART(...) { FULGURITE_2_PARTS(__VA_ARGS__) }
+#define FULGURITE_EACH_PART(...) \
+  { FULGURITE_2_PARTS(__VA_ARGS__) }
 #else
-#define FULGURITE_EACH_PART(...) { FULGURITE_4_PARTS(__VA_ARGS__) }
+#define FULGURITE_EACH_PART(...) \
+  { FULGURITE_4_PARTS(__VA_ARGS__) }
 #endif
 
 // g++ 12 copies a value of several registers through memory, in chunks shorter than the next load from there.
@@ -195,7 +202,7 @@ FULGURITE_INLINE Ints multiply_even(const Ints& a, const Ints& b) {
   FULGURITE_EACH_PART(asm("vpmuludq %2, %1, %0" : "=v"(result.part[p]) : "v"(a.part[p]), "v"(b.part[p])));
 #else
   FULGURITE_EACH_PART(result.part[p] =
-      (IntPart)(((LongPart)a.part[p] & 0xffffffffull) * ((LongPart)b.part[p] & 0xffffffffull)));
+                          (IntPart)(((LongPart)a.part[p] & 0xffffffffull) * ((LongPart)b.part[p] & 0xffffffffull)));
 #endif
   return result;
 }
@@ -228,8 +235,12 @@ FULGURITE_INLINE DoublePart multiply_add(const DoublePart& a, const DoublePart& 
 FULGURITE_INLINE float multiply_add(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 FULGURITE_INLINE double multiply_add(double a, double b, double c) { return __builtin_fma(a, b, c); }
 #else
-FULGURITE_INLINE FloatPart multiply_add(const FloatPart& a, const FloatPart& b, const FloatPart& c) { return a * b + c; }
-FULGURITE_INLINE DoublePart multiply_add(const DoublePart& a, const DoublePart& b, const DoublePart& c) { return a * b + c; }
+FULGURITE_INLINE FloatPart multiply_add(const FloatPart& a, const FloatPart& b, const FloatPart& c) {
+  return a * b + c;
+}
+FULGURITE_INLINE DoublePart multiply_add(const DoublePart& a, const DoublePart& b, const DoublePart& c) {
+  return a * b + c;
+}
 FULGURITE_INLINE float multiply_add(float a, float b, float c) { return a * b + c; }
 FULGURITE_INLINE double multiply_add(double a, double b, double c) { return a * b + c; }
 #endif
@@ -296,7 +307,7 @@ FULGURITE_INLINE Floats sqrt(const Floats& x) {
   FULGURITE_EACH_PART(asm("sqrtps %1, %0" : "=x"(result.part[p]) : "x"(x.part[p])));
 #else
   FULGURITE_EACH_PART(for (int lane = 0; lane < part_lanes; ++lane) result.part[p][lane] =
-      __builtin_sqrtf(x.part[p][lane]));
+                          __builtin_sqrtf(x.part[p][lane]));
 #endif
   return result;
 }
@@ -304,7 +315,8 @@ FULGURITE_INLINE Floats sqrt(const Floats& x) {
 FULGURITE_INLINE Floats with_integer_bits(const Floats& x) { return x + Floats(0x1.8p23f); }
 FULGURITE_INLINE Floats integer_of(const Floats& with_bits) { return with_bits - Floats(0x1.8p23f); }
 /// x * 2^n for with_bits = with_integer_bits(n), n in [-252, 254]; rounded once.
-FULGURITE_INLINE Floats scale(const Floats& x, [[maybe_unused]] const Floats& with_bits, [[maybe_unused]] const Floats& n) {
+FULGURITE_INLINE Floats scale(const Floats& x, [[maybe_unused]] const Floats& with_bits,
+                              [[maybe_unused]] const Floats& n) {
 #if defined(__AVX512F__)
   Floats result;
   asm("vscalefps %2, %1, %0" : "=v"(result.part[0]) : "v"(x.part[0]), "v"(n.part[0]));
@@ -314,7 +326,9 @@ FULGURITE_INLINE Floats scale(const Floats& x, [[maybe_unused]] const Floats& wi
   return (x * from_bits(shift_left(half + Ints(127), 23))) * from_bits(shift_left(bits - half + Ints(127), 23));
 #endif
 }
-FULGURITE_INLINE Floats scale(const Floats& x, const Floats& with_bits) { return scale(x, with_bits, integer_of(with_bits)); }
+FULGURITE_INLINE Floats scale(const Floats& x, const Floats& with_bits) {
+  return scale(x, with_bits, integer_of(with_bits));
+}
 
 /// Lane i becomes lane i + d; the last d lanes are unspecified.
 template <int d>
@@ -324,12 +338,12 @@ FULGURITE_INLINE Floats moved_down(const Floats& x) {
     FULGURITE_EACH_PART(result.part[p] = x.part[(p + d / part_lanes) % parts]);
   } else {
 #if defined(__AVX512F__)
-    FULGURITE_EACH_PART(result.part[p] =
-        __builtin_shufflevector(x.part[p], x.part[p], d, d + 1, d + 2, d + 3, d + 4, d + 5, d + 6, d + 7, d + 8, d + 9,
-                                d + 10, d + 11, d + 12, d + 13, d + 14, d + 15));
+    FULGURITE_EACH_PART(result.part[p] = __builtin_shufflevector(x.part[p], x.part[p], d, d + 1, d + 2, d + 3, d + 4,
+                                                                 d + 5, d + 6, d + 7, d + 8, d + 9, d + 10, d + 11,
+                                                                 d + 12, d + 13, d + 14, d + 15));
 #elif defined(__AVX__)
-    FULGURITE_EACH_PART(result.part[p] =
-        __builtin_shufflevector(x.part[p], x.part[p], d, d + 1, d + 2, d + 3, d + 4, d + 5, d + 6, d + 7));
+    FULGURITE_EACH_PART(result.part[p] = __builtin_shufflevector(x.part[p], x.part[p], d, d + 1, d + 2, d + 3, d + 4,
+                                                                 d + 5, d + 6, d + 7));
 #else
     FULGURITE_EACH_PART(result.part[p] = __builtin_shufflevector(x.part[p], x.part[p], d, d + 1, d + 2, d + 3));
 #endif

@@ -7,11 +7,16 @@ namespace fulgurite::FULGURITE_KERNELS {
 
 inline constexpr int wide_parts = 2 * parts;
 #if defined(__AVX512F__)
-#define FULGURITE_EACH_WIDE_PART(...) { FULGURITE_2_PARTS(__VA_ARGS__) }
+#define FULGURITE_EACH_WIDE_PART(...) \
+  { FULGURITE_2_PARTS(__VA_ARGS__) }
 #elif defined(__AVX__)
-#define FULGURITE_EACH_WIDE_PART(...) { FULGURITE_4_PARTS(__VA_ARGS__) }
+#define FULGURITE_EACH_WIDE_PART(...) \
+  { FULGURITE_4_PARTS(__VA_ARGS__) }
 #else
-#define FULGURITE_EACH_WIDE_PART(...) for (int p = 0; p < wide_parts; ++p) { __VA_ARGS__; }
+#define FULGURITE_EACH_WIDE_PART(...)    \
+  for (int p = 0; p < wide_parts; ++p) { \
+    __VA_ARGS__;                         \
+  }
 #endif
 inline constexpr int wide_lanes_of_part = part_bytes / 8;
 typedef long long WidePart __attribute__((vector_size(part_bytes)));
@@ -19,9 +24,7 @@ typedef long long WidePart __attribute__((vector_size(part_bytes)));
 struct Doubles {
   DoublePart part[wide_parts];
   __attribute__((always_inline)) Doubles() {}
-  __attribute__((always_inline)) Doubles(double value) {
-    FULGURITE_EACH_WIDE_PART(part[p] = value - DoublePart{});
-  }
+  __attribute__((always_inline)) Doubles(double value) { FULGURITE_EACH_WIDE_PART(part[p] = value - DoublePart{}); }
   FULGURITE_COPIED_BY_PARTS(Doubles, FULGURITE_EACH_WIDE_PART)
   __attribute__((always_inline)) double& operator[](int lane) { return ((double*)part)[lane]; }
   __attribute__((always_inline)) double operator[](int lane) const { return ((const double*)part)[lane]; }
@@ -29,9 +32,7 @@ struct Doubles {
 struct Longs {
   WidePart part[wide_parts];
   __attribute__((always_inline)) Longs() {}
-  __attribute__((always_inline)) Longs(long long value) {
-    FULGURITE_EACH_WIDE_PART(part[p] = WidePart{} + value);
-  }
+  __attribute__((always_inline)) Longs(long long value) { FULGURITE_EACH_WIDE_PART(part[p] = WidePart{} + value); }
   FULGURITE_COPIED_BY_PARTS(Longs, FULGURITE_EACH_WIDE_PART)
   __attribute__((always_inline)) long long& operator[](int lane) { return ((long long*)part)[lane]; }
   __attribute__((always_inline)) long long operator[](int lane) const { return ((const long long*)part)[lane]; }
@@ -200,7 +201,8 @@ FULGURITE_INLINE Doubles gelu_backward(const Doubles& g, const Doubles& y) {
   Doubles result;
   for (int lane = 0; lane < lanes; ++lane) {
     const double x = y[lane];
-    result[lane] = g[lane] * (0.5 * __builtin_erfc(-x * 0.70710678118654752440) + x * 0.39894228040143267794 * __builtin_exp(-0.5 * x * x));
+    result[lane] = g[lane] * (0.5 * __builtin_erfc(-x * 0.70710678118654752440) +
+                              x * 0.39894228040143267794 * __builtin_exp(-0.5 * x * x));
   }
   return result;
 }

@@ -21,7 +21,9 @@ using Kind = KernelValue::Kind;
 
 bool is_stored(Dtype dtype) { return dtype == Dtype::f32 || dtype == Dtype::bf16 || dtype == Dtype::f16; }
 
-std::string loaded(Dtype dtype, size_t matrix) { return text::cat("load(at.of<const ", element_text(dtype), ">(launch, ", matrix, "), at)"); }
+std::string loaded(Dtype dtype, size_t matrix) {
+  return text::cat("load(at.of<const ", element_text(dtype), ">(launch, ", matrix, "), at)");
+}
 /// A bias as the GEMM adds it.
 std::string loaded_bias(Dtype bias, size_t matrix, std::optional<Dtype> number) {
   const std::string text = loaded(bias, matrix);
@@ -48,7 +50,8 @@ void name_operators(const BoundSymbol& bound, std::unordered_map<std::string, st
 
 class EpilogueLowering {
  public:
-  EpilogueLowering(const EpilogueOps& ops, Kernel kernel) : ops_(ops), kernel_(std::move(kernel)), names_(kernel_.values.size()) {
+  EpilogueLowering(const EpilogueOps& ops, Kernel kernel)
+      : ops_(ops), kernel_(std::move(kernel)), names_(kernel_.values.size()) {
     for (const BoundSymbol* op : ops.loop_nest.ops) name_operators(*op, operators_);
   }
 
@@ -80,14 +83,19 @@ class EpilogueLowering {
     return ops_.rounds && is_half(dtype) ? std::optional(dtype) : std::nullopt;
   }
   int last_dimension() const { return 1 << (kernel_.dimensions - 1); }
-  const KernelOperand& input_of(const KernelValue& value) const { return kernel_.inputs[static_cast<size_t>(value.input)]; }
-  bool is_gemm(const KernelValue& value) const { return value.kind == Kind::input && input_of(value).proxy == gemm_id(); }
+  const KernelOperand& input_of(const KernelValue& value) const {
+    return kernel_.inputs[static_cast<size_t>(value.input)];
+  }
+  bool is_gemm(const KernelValue& value) const {
+    return value.kind == Kind::input && input_of(value).proxy == gemm_id();
+  }
 
   // The reason why the ops are not elementwise in the GEMM's result; empty if they are.
   std::string missed_reason() const {
     if (kernel_.has_row_sums || kernel_.has_column_sums) return "it reduces";
     if (!kernel_.numbers.empty()) return "it has scalars that may be sizes";
-    if (kernel_.inputs.size() + kernel_.outputs.size() + 2 > max_gemm_matrices) return "it has too many inputs and results";
+    if (kernel_.inputs.size() + kernel_.outputs.size() + 2 > max_gemm_matrices)
+      return "it has too many inputs and results";
     for (const KernelValue& value : kernel_.values) {
       if (value.kind != Kind::input && value.kind != Kind::computed) return "it gathers elements";
       if (value.lanes == Lanes::doubles || value.lanes == Lanes::longs) return "it computes with wider numbers";
@@ -95,7 +103,8 @@ class EpilogueLowering {
     for (const auto* operands : {&kernel_.inputs, &kernel_.outputs})
       for (const KernelOperand& operand : *operands) {
         const bool is_mask = operands == &kernel_.inputs && operand.dtype == Dtype::boolean;
-        if (!is_stored(operand.dtype) && !is_mask) return "an input or a result has another dtype than f32, bf16 and f16";
+        if (!is_stored(operand.dtype) && !is_mask)
+          return "an input or a result has another dtype than f32, bf16 and f16";
         const int along = dimensions_of(operand);
         const bool is_row = operands == &kernel_.inputs && along == last_dimension();
         if ((along != (1 << kernel_.dimensions) - 1 && !is_row) || operand.dimensions.empty() ||
@@ -138,13 +147,15 @@ class EpilogueLowering {
     std::vector<std::string> parts;
     if (ops_.bias) parts.push_back(text::cat("add_", *ops_.bias));
     for (const BoundSymbol* op : ops_.loop_nest.ops)
-      if (op->symbol != &prims_convert_element_type_symbol) parts.push_back(identifier(std::string(op->symbol->name())));
+      if (op->symbol != &prims_convert_element_type_symbol)
+        parts.push_back(identifier(std::string(op->symbol->name())));
     if (parts.size() > max_parts) {
       const std::string more = text::cat("and_", parts.size() - max_parts + 1, "_more");
       parts.resize(max_parts - 1);
       parts.push_back(more);
     }
-    return text::join(parts, [](const std::string& part) { return part; }, "_");
+    return text::join(
+        parts, [](const std::string& part) { return part; }, "_");
   }
 
   void list_operands() {
@@ -152,16 +163,20 @@ class EpilogueLowering {
     gemm_name_ = "sums";
     if (ops_.bias) {
       epilogue.operands.push_back({*ops_.bias, true});
-      epilogue.statements.push_back(text::cat("const Floats ", free_name("bias"), " = ", loaded_bias(*ops_.bias, epilogue.results.size(), rounded_number()), ";"));
+      epilogue.statements.push_back(text::cat("const Floats ", free_name("bias"), " = ",
+                                              loaded_bias(*ops_.bias, epilogue.results.size(), rounded_number()), ";"));
     }
     if (ops_.bias || rounded_number()) {
       const std::string value = ops_.bias ? "sums + bias" : "sums";
       gemm_name_ = free_name(ops_.product->symbol->name());
-      epilogue.statements.push_back(text::cat("const Floats ", gemm_name_, " = ", rounded_number() ? rounded_text(value, *rounded_number()) : value, ";"));
+      epilogue.statements.push_back(text::cat("const Floats ", gemm_name_, " = ",
+                                              rounded_number() ? rounded_text(value, *rounded_number()) : value, ";"));
     }
     for (const KernelValue& value : kernel_.values) {
-      if (value.kind != Kind::input || !is_used_[static_cast<size_t>(&value - kernel_.values.data())] || is_gemm(value)) continue;
-      epilogue.operands.push_back({value.dtype, dimensions_of(input_of(value)) == last_dimension() && kernel_.dimensions > 1});
+      if (value.kind != Kind::input || !is_used_[static_cast<size_t>(&value - kernel_.values.data())] || is_gemm(value))
+        continue;
+      epilogue.operands.push_back(
+          {value.dtype, dimensions_of(input_of(value)) == last_dimension() && kernel_.dimensions > 1});
       out_.operands.push_back(input_of(value).proxy);
     }
   }
@@ -174,9 +189,12 @@ class EpilogueLowering {
     }
     GemmEpilogue& epilogue = out_.epilogue;
     if (value.kind == Kind::input) {
-      const auto at = std::ranges::find(out_.operands, input_of(value).proxy) - out_.operands.begin() + (ops_.bias ? 1 : 0);
+      const auto at =
+          std::ranges::find(out_.operands, input_of(value).proxy) - out_.operands.begin() + (ops_.bias ? 1 : 0);
       names_[i] = free_name(epilogue.operands[static_cast<size_t>(at)].is_row ? "row" : "other");
-      epilogue.statements.push_back(text::cat("const ", lanes_text(value.lanes), " ", names_[i], " = ", loaded(value.dtype, epilogue.results.size() + static_cast<size_t>(at)), ";"));
+      epilogue.statements.push_back(text::cat("const ", lanes_text(value.lanes), " ", names_[i], " = ",
+                                              loaded(value.dtype, epilogue.results.size() + static_cast<size_t>(at)),
+                                              ";"));
       return;
     }
     if (value.expression == "{0}") {
@@ -185,17 +203,21 @@ class EpilogueLowering {
     }
     const auto made = operators_.find(value.name);
     names_[i] = free_name(made == operators_.end() ? "value" : made->second);
-    epilogue.statements.push_back(text::cat("const ", lanes_text(value.lanes), " ", names_[i], " = ",
-                                     expression_text(value, [&](int operand) -> const std::string& { return names_[static_cast<size_t>(operand)]; }), ";"));
+    epilogue.statements.push_back(text::cat(
+        "const ", lanes_text(value.lanes), " ", names_[i], " = ",
+        expression_text(value, [&](int operand) -> const std::string& { return names_[static_cast<size_t>(operand)]; }),
+        ";"));
   }
 
   // Avoids names of the kernel header, which the value would shadow.
   std::string free_name(std::string_view wanted) {
     std::string name(wanted);
     const auto is_taken = [&](const std::string& it) {
-      return it == "sums" || it == "at" || it == "launch" || it == "first" || it == "last" || is_name_of_header(it) || std::ranges::find(taken_, it) != taken_.end();
+      return it == "sums" || it == "at" || it == "launch" || it == "first" || it == "last" || is_name_of_header(it) ||
+             std::ranges::find(taken_, it) != taken_.end();
     };
-    for (int more = 2; is_taken(name); ++more) name = is_name_of_header(wanted) && more == 2 ? text::cat(wanted, "_") : text::cat(wanted, "_", more);
+    for (int more = 2; is_taken(name); ++more)
+      name = is_name_of_header(wanted) && more == 2 ? text::cat(wanted, "_") : text::cat(wanted, "_", more);
     taken_.push_back(name);
     return name;
   }

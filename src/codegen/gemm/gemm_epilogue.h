@@ -17,7 +17,7 @@ struct GemmEpilogue {
   };
   std::vector<Dtype> results;
   std::vector<Operand> operands;
-  std::string name;        // part of the function's: "add_f32_gelu"
+  std::string name;  // part of the function's: "add_f32_gelu"
   // over `sums`, the position `at` and the launch, whose matrices are the results, then the operands
   std::vector<std::string> statements;
 
@@ -33,9 +33,9 @@ GemmEpilogue plain_epilogue(Dtype result, std::optional<Dtype> bias = {}, std::o
 struct EpilogueOps {
   const BoundSymbol* product = nullptr;
   std::optional<Dtype> bias;  // of the GEMM
-  bool stores_gemm = false;  // its result has other users too
-  bool rounds = true;           // false: 16-bit values inside may have excess precision
-  LoopNest loop_nest;              // the ops that follow
+  bool stores_gemm = false;   // its result has other users too
+  bool rounds = true;         // false: 16-bit values inside may have excess precision
+  LoopNest loop_nest;         // the ops that follow
 };
 /// An epilogue, or the reason why there is none. Operands and results are identified by the trace's values; the bias,
 /// which is the first operand, is not listed.

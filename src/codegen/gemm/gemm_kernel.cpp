@@ -15,7 +15,8 @@ namespace {
 
 KernelSource source_of(std::string name, std::string body) {
   KernelSource source;
-  source.text = text::cat("extern \"C\" void ", name, "(const ProductLaunch& launch, long first, long last) {\n", body, "}\n");
+  source.text =
+      text::cat("extern \"C\" void ", name, "(const ProductLaunch& launch, long first, long last) {\n", body, "}\n");
   source.plain_text = source.text;  // the name identifies it
   source.name = std::move(name);
   source.is_gemm = true;
@@ -23,23 +24,31 @@ KernelSource source_of(std::string name, std::string body) {
   return source;
 }
 
-std::string as_number(Dtype dtype, const GemmForm& form) { return dtype == form.number ? "" : text::cat("_as_", form.number); }
+std::string as_number(Dtype dtype, const GemmForm& form) {
+  return dtype == form.number ? "" : text::cat("_as_", form.number);
+}
 
 KernelSource packing_source(const GemmForm& form) {
   return source_of(text::cat("pack_", form.right, as_number(form.right, form)),
-                   text::cat("  pack_right<", element_text(form.right), ", ", element_text(form.number), ">(launch, first, last);\n"));
+                   text::cat("  pack_right<", element_text(form.right), ", ", element_text(form.number),
+                             ">(launch, first, last);\n"));
 }
 
 // `other` makes the name unique if another function of the trace has it.
 KernelSource multiplying_source(const GemmForm& form, int other) {
   const GemmEpilogue& epilogue = form.epilogue;
-  const bool is_uniform = std::ranges::all_of(epilogue.results, [&](Dtype dtype) { return dtype == epilogue.results[0]; });
-  const std::string results = is_uniform && epilogue.results.size() > 1 ? text::cat(epilogue.results.size(), "_", epilogue.results[0])
-                                                                        : text::join(epilogue.results, [](Dtype dtype) { return name(dtype); }, "_");
-  const std::string function = text::cat("multiply_", form.left, as_number(form.left, form), epilogue.name.empty() ? "" : "_", epilogue.name, "_to_", results,
-                                     other == 0 ? std::string() : text::cat("_", other + 1));
-  std::string body = text::cat("  multiply_blocks<", element_text(form.left), ", ", element_text(form.number),
-                               ">(launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {\n");
+  const bool is_uniform =
+      std::ranges::all_of(epilogue.results, [&](Dtype dtype) { return dtype == epilogue.results[0]; });
+  const std::string results = is_uniform && epilogue.results.size() > 1
+                                  ? text::cat(epilogue.results.size(), "_", epilogue.results[0])
+                                  : text::join(
+                                        epilogue.results, [](Dtype dtype) { return name(dtype); }, "_");
+  const std::string function =
+      text::cat("multiply_", form.left, as_number(form.left, form), epilogue.name.empty() ? "" : "_", epilogue.name,
+                "_to_", results, other == 0 ? std::string() : text::cat("_", other + 1));
+  std::string body = text::cat(
+      "  multiply_blocks<", element_text(form.left), ", ", element_text(form.number),
+      ">(launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {\n");
   for (const std::string& statement : epilogue.statements) body += text::cat("    ", statement, "\n");
   return source_of(function, body + "  });\n");
 }
@@ -52,13 +61,16 @@ kernels::ProductTiles tiles_of(const GemmForm& form, Instructions instructions) 
 }
 
 // The prebuilt function, if it has been compiled for these instructions.
-LibraryFunction library_function([[maybe_unused]] const std::string& name, [[maybe_unused]] const std::vector<std::string>& statements,
+LibraryFunction library_function([[maybe_unused]] const std::string& name,
+                                 [[maybe_unused]] const std::vector<std::string>& statements,
                                  [[maybe_unused]] const GemmForm& form, [[maybe_unused]] Instructions instructions) {
 #if defined(FULGURITE_LIBRARY_PRODUCTS)
-  const std::string text = text::join(statements, [](const std::string& statement) { return statement; }, " ");
+  const std::string text = text::join(
+      statements, [](const std::string& statement) { return statement; }, " ");
   const auto find = [&](auto library_product) { return library_product(name.c_str(), text.c_str()); };
   const bool has_bf16_dot = form.number == Dtype::bf16 && instructions.set == InstructionSet::avx512_bf16;
-  if (form.number == Dtype::bf16 && instructions.has_amx) return has_bf16_dot ? find(products_matrix_unit::library_product) : nullptr;
+  if (form.number == Dtype::bf16 && instructions.has_amx)
+    return has_bf16_dot ? find(products_matrix_unit::library_product) : nullptr;
   if (has_bf16_dot) return find(products_avx512_bf16::library_product);
   if (instructions.set >= InstructionSet::avx512) return find(products_avx512::library_product);
   if (instructions.set == InstructionSet::avx2) return find(products_avx2::library_product);
@@ -69,7 +81,8 @@ LibraryFunction library_function([[maybe_unused]] const std::string& name, [[may
 /// Compiled GEMM kernels by their sources.
 class GemmFunctions {
  public:
-  GemmFunctions(Instructions instructions, bool generates_all) : instructions_(instructions), generates_all_(generates_all) {}
+  GemmFunctions(Instructions instructions, bool generates_all)
+      : instructions_(instructions), generates_all_(generates_all) {}
 
   void add(KernelSource source, const std::vector<std::string>& statements, const GemmForm& form) {
     functions_.push_back(generates_all_ ? nullptr : library_function(source.name, statements, form, instructions_));
@@ -80,7 +93,9 @@ class GemmFunctions {
   KernelSource with_own_name(const GemmForm& form) const {
     for (int other = 0;; ++other) {
       KernelSource source = multiplying_source(form, other);
-      const auto is_another = [&](const KernelSource& known) { return known.name == source.name && known.text != source.text; };
+      const auto is_another = [&](const KernelSource& known) {
+        return known.name == source.name && known.text != source.text;
+      };
       if (std::ranges::none_of(sources_, is_another)) return source;
     }
   }
@@ -94,7 +109,9 @@ class GemmFunctions {
     return true;
   }
   const KernelSource& source(size_t i) const { return sources_[i]; }
-  kernels::ProductFunction function(size_t i) const { return reinterpret_cast<kernels::ProductFunction>(functions_[i]); }
+  kernels::ProductFunction function(size_t i) const {
+    return reinterpret_cast<kernels::ProductFunction>(functions_[i]);
+  }
 
  private:
   const Instructions instructions_;
@@ -118,13 +135,15 @@ bool has_gemm_instructions() { return best_instruction_set() >= InstructionSet::
 Instructions gemm_instructions() {
   Instructions instructions;
 #if defined(__x86_64__)
-  if (instructions.set == InstructionSet::avx512 && __builtin_cpu_supports("avx512bf16")) instructions.set = InstructionSet::avx512_bf16;
+  if (instructions.set == InstructionSet::avx512 && __builtin_cpu_supports("avx512bf16"))
+    instructions.set = InstructionSet::avx512_bf16;
   instructions.has_amx = instructions.set == InstructionSet::avx512_bf16 && matrix_unit_is_usable();
 #endif
   return instructions;
 }
 
-std::vector<CompiledGemm> compile_gemms(std::span<const GemmForm> forms, Instructions instructions, bool generates_all) {
+std::vector<CompiledGemm> compile_gemms(std::span<const GemmForm> forms, Instructions instructions,
+                                        bool generates_all) {
   GemmFunctions functions(instructions, generates_all);
   for (const GemmForm& form : forms) {
     functions.add(packing_source(form), {}, form);

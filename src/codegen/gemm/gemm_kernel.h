@@ -39,6 +39,7 @@ Instructions gemm_instructions();
 bool has_prebuilt_gemms();
 /// Compiles GEMMs, in the forms' order; empty if they cannot be compiled, as compile_kernels reports. Common forms are
 /// prebuilt from the same text, and used unless `generates_all`.
-std::vector<CompiledGemm> compile_gemms(std::span<const GemmForm>, Instructions = gemm_instructions(), bool generates_all = false);
+std::vector<CompiledGemm> compile_gemms(std::span<const GemmForm>, Instructions = gemm_instructions(),
+                                        bool generates_all = false);
 
 }  // namespace fulgurite::codegen

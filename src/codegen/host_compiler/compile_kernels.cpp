@@ -34,8 +34,11 @@ using kernels::KernelFunction;
 // The flags that the eager kernels are compiled with.
 std::vector<std::string> flags_of(Instructions instructions) {
   const InstructionSet set = instructions.set;
-  std::vector<std::string> flags{"-std=c++20",      "-O2",       "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off",
-                                 "-fno-exceptions", "-fno-rtti", "-fPIC",           "-shared",             "-w"};
+  std::vector<std::string> flags{"-std=c++20",        "-O2",
+                                 "-fno-math-errno",   "-fno-trapping-math",
+                                 "-ffp-contract=off", "-fno-exceptions",
+                                 "-fno-rtti",         "-fPIC",
+                                 "-shared",           "-w"};
 #ifdef FULGURITE_ADDRESSES_CHECKED
   flags.push_back("-fsanitize=address");  // the process has the sanitizer, so generated kernels are checked too
   // The stack arrays of kernels have sizes that do not depend on inputs; checking them makes compilation ten times as
@@ -54,7 +57,8 @@ std::vector<std::string> flags_of(Instructions instructions) {
 }
 
 std::string joined(const std::vector<std::string>& words) {
-  return text::join(words, [](const std::string& word) { return word; }, " ");
+  return text::join(
+      words, [](const std::string& word) { return word; }, " ");
 }
 
 /// All kernels that this process has compiled.
@@ -65,7 +69,8 @@ class Kernels {
     std::vector<const KernelSource*> missing;
     std::unordered_set<std::string> seen;
     for (const KernelSource& source : sources)
-      if (!functions_.contains(key_of(source, instructions)) && seen.insert(source.plain_text).second) missing.push_back(&source);
+      if (!functions_.contains(key_of(source, instructions)) && seen.insert(source.plain_text).second)
+        missing.push_back(&source);
     if (!missing.empty() && !compile(missing, instructions)) return {};
     std::vector<KernelFunction> out;
     for (const KernelSource& source : sources) out.push_back(functions_.at(key_of(source, instructions)));
@@ -80,7 +85,8 @@ class Kernels {
   void warn(std::string_view what) {
     if (has_warned_) return;
     has_warned_ = true;
-    const std::string message = text::cat("fulgurite: no kernels are generated, operators run one by one: ", what, "\n");
+    const std::string message =
+        text::cat("fulgurite: no kernels are generated, operators run one by one: ", what, "\n");
     std::fputs(message.c_str(), stderr);
   }
   bool fail(const std::string& digest, std::string_view what) {
@@ -104,7 +110,8 @@ class Kernels {
     std::vector<Unit> units(sources.size() == 1 ? 1 : 2 * ((sources.size() + 2 * most - 1) / (2 * most)));
     std::vector<size_t> lengths(units.size(), 0), unit_of(sources.size()), longest_first(sources.size());
     std::iota(longest_first.begin(), longest_first.end(), size_t{0});
-    std::stable_sort(longest_first.begin(), longest_first.end(), [&](size_t a, size_t b) { return sources[a]->text.size() > sources[b]->text.size(); });
+    std::stable_sort(longest_first.begin(), longest_first.end(),
+                     [&](size_t a, size_t b) { return sources[a]->text.size() > sources[b]->text.size(); });
     for (const size_t i : longest_first) {
       unit_of[i] = static_cast<size_t>(std::min_element(lengths.begin(), lengths.end()) - lengths.begin());
       lengths[unit_of[i]] += sources[i]->text.size();
@@ -119,7 +126,8 @@ class Kernels {
         is_gemm = is_gemm || source->is_gemm;
         functions += text::cat("\n", source->text);
       }
-      unit.text = text::cat(kernel_header(is_wide, has_angles, is_gemm), "\nusing namespace fulgurite::kernels;\n", functions);
+      unit.text =
+          text::cat(kernel_header(is_wide, has_angles, is_gemm), "\nusing namespace fulgurite::kernels;\n", functions);
     }
     std::erase_if(units, [](const Unit& unit) { return unit.sources.empty(); });
     return units;
@@ -135,7 +143,8 @@ class Kernels {
     }
     if (compiler.path.empty()) {
       const auto wanted = environment_value("FULGURITE_CXX");
-      return fail(units[0].digest, wanted ? text::cat("FULGURITE_CXX=", *wanted, " is not an executable") : "there is no g++ and no clang++; set FULGURITE_CXX");
+      return fail(units[0].digest, wanted ? text::cat("FULGURITE_CXX=", *wanted, " is not an executable")
+                                          : "there is no g++ and no clang++; set FULGURITE_CXX");
     }
     if (compiler.identity == unusable_) return false;
     const LibraryCache cache(default_cache_folder());
@@ -158,10 +167,12 @@ class Kernels {
   }
 
   // Compiles as many units in parallel as there are CPUs.
-  static void build(const HostCompiler& compiler, const std::vector<std::string>& flags, const LibraryCache& cache, const std::vector<Unit*>& units) {
+  static void build(const HostCompiler& compiler, const std::vector<std::string>& flags, const LibraryCache& cache,
+                    const std::vector<Unit*>& units) {
     std::atomic<size_t> next{0};
     const auto work = [&] {
-      for (size_t i = next.fetch_add(1); i < units.size(); i = next.fetch_add(1)) build(compiler, flags, cache, *units[i]);
+      for (size_t i = next.fetch_add(1); i < units.size(); i = next.fetch_add(1))
+        build(compiler, flags, cache, *units[i]);
     };
     std::vector<std::thread> helpers;
     const size_t workers = std::min<size_t>(units.size(), std::max(1u, std::thread::hardware_concurrency()));
@@ -182,7 +193,8 @@ class Kernels {
     std::fputs(message.c_str(), stderr);
   }
 
-  static void build(const HostCompiler& compiler, const std::vector<std::string>& flags, const LibraryCache& cache, Unit& unit) {
+  static void build(const HostCompiler& compiler, const std::vector<std::string>& flags, const LibraryCache& cache,
+                    Unit& unit) {
     unit.path.clear();
     const std::string source = cache.new_file(".cpp", unit.problem);
     if (source.empty()) return;
@@ -201,13 +213,15 @@ class Kernels {
     return is_written && is_closed;
   }
 
-  static bool run(const HostCompiler& compiler, const std::vector<std::string>& flags, const std::string& source, const std::string& library, Unit& unit) {
+  static bool run(const HostCompiler& compiler, const std::vector<std::string>& flags, const std::string& source,
+                  const std::string& library, Unit& unit) {
     std::vector<std::string> arguments{compiler.path};
     arguments.insert(arguments.end(), flags.begin(), flags.end());
     for (const char* more : {"-x", "c++", source.c_str(), "-o", library.c_str()}) arguments.emplace_back(more);
     arguments.emplace_back("-lm");
     // Sanitized kernels take longer.
-    const auto seconds = static_cast<double>(environment_number("FULGURITE_COMPILE_SECONDS").value_or(address_is_sanitized ? 600 : 60));
+    const auto seconds =
+        static_cast<double>(environment_number("FULGURITE_COMPILE_SECONDS").value_or(address_is_sanitized ? 600 : 60));
     const ProcessResult result = run_process(arguments, seconds);
     using End = ProcessResult::End;
     if (result.end == End::exited && result.status == 0) return true;
@@ -215,15 +229,19 @@ class Kernels {
     while (errors.ends_with('\n')) errors.pop_back();
     // A compiler that hung would take as long again.
     unit.is_compiler_unusable = result.end == End::timed_out || result.end == End::not_started;
-    if (result.end == End::timed_out) unit.problem = text::cat(compiler.path, " took more than ", seconds, " seconds and was ended");
-    else if (result.end == End::not_started) unit.problem = text::cat(compiler.path, " cannot be started: ", std::strerror(result.status));
+    if (result.end == End::timed_out)
+      unit.problem = text::cat(compiler.path, " took more than ", seconds, " seconds and was ended");
+    else if (result.end == End::not_started)
+      unit.problem = text::cat(compiler.path, " cannot be started: ", std::strerror(result.status));
     else
-      unit.problem = text::cat(compiler.path, result.end == End::killed ? " was ended by signal " : " ended with status ", result.status,
-                               errors.empty() ? "" : ": ", errors);
+      unit.problem =
+          text::cat(compiler.path, result.end == End::killed ? " was ended by signal " : " ended with status ",
+                    result.status, errors.empty() ? "" : ": ", errors);
     return false;
   }
 
-  bool load(const std::string& path, const std::vector<const KernelSource*>& sources, Instructions instructions, std::string& problem) {
+  bool load(const std::string& path, const std::vector<const KernelSource*>& sources, Instructions instructions,
+            std::string& problem) {
     void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     std::vector<KernelFunction> found;
     for (const KernelSource* source : sources)
@@ -252,7 +270,8 @@ InstructionSet best_instruction_set() {
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
                     __builtin_cpu_supports("bmi2");
   const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                      __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+                      __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+                      __builtin_cpu_supports("avx512vl");
   return avx512 ? InstructionSet::avx512 : avx2 ? InstructionSet::avx2 : InstructionSet::baseline;
 #else
   return InstructionSet::baseline;

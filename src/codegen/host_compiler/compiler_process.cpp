@@ -26,7 +26,9 @@ constexpr size_t max_errors = 4096;
 class Watch {
  public:
   Watch(pid_t process, int pipe, double seconds)
-      : process_(process), pipe_(pipe), end_(Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))) {}
+      : process_(process),
+        pipe_(pipe),
+        end_(Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))) {}
 
   bool wait(std::string& errors, int& status) {
     while (true) {
@@ -103,7 +105,8 @@ ProcessResult run_process(const std::vector<std::string>& arguments, double seco
   int status = 0;
   if (!Watch(process, pipe_ends[0], seconds).wait(result.errors, status)) {
     kill(-process, SIGKILL);
-    while (waitpid(process, &status, 0) < 0 && errno == EINTR) {}
+    while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
+    }
     result.end = ProcessResult::End::timed_out;
   } else if (WIFEXITED(status)) {
     result.end = ProcessResult::End::exited;

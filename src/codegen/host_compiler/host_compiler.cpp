@@ -14,8 +14,9 @@ HostCompiler find_host_compiler() {
   else if ((found.path = find_program("g++")).empty()) found.path = find_program("clang++");
   struct stat status;
   if (found.path.empty() || stat(found.path.c_str(), &status) != 0) return {};
-  found.identity = text::cat(found.path, " ", static_cast<int64_t>(status.st_size), " ", static_cast<int64_t>(status.st_mtim.tv_sec), ".",
-                             static_cast<int64_t>(status.st_mtim.tv_nsec), " ", static_cast<int64_t>(status.st_ino));
+  found.identity =
+      text::cat(found.path, " ", static_cast<int64_t>(status.st_size), " ", static_cast<int64_t>(status.st_mtim.tv_sec),
+                ".", static_cast<int64_t>(status.st_mtim.tv_nsec), " ", static_cast<int64_t>(status.st_ino));
   return found;
 }
 

@@ -7,8 +7,8 @@ namespace fulgurite::codegen {
 
 // Defined in a file that the build writes from the headers.
 extern const std::string_view vector_text, memory_text, math_text, angles_text, activations_text, launch_text,
-    stream_text, rows_text, reductions_text, wide_text, transpose_text, amx_text,
-    gemm_units_text, gemm_register_tiles_text, gemm_microkernel_text;
+    stream_text, rows_text, reductions_text, wide_text, transpose_text, amx_text, gemm_units_text,
+    gemm_register_tiles_text, gemm_microkernel_text;
 
 namespace {
 
@@ -27,7 +27,9 @@ std::string without_directives(std::string_view text) {
   return out;
 }
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
 
 // Names of functions, types and constants; parameters and local variables do not matter.
 std::unordered_set<std::string> names_in(std::string_view text) {
@@ -47,8 +49,8 @@ std::unordered_set<std::string> names_in(std::string_view text) {
 std::string kernel_header(bool wide, bool angles, bool product) {
   std::string out = without_directives(vector_text) + without_directives(memory_text) + without_directives(math_text);
   if (angles) out += without_directives(angles_text);
-  out += without_directives(activations_text) + without_directives(launch_text) +
-         without_directives(stream_text) + without_directives(rows_text) + without_directives(reductions_text);
+  out += without_directives(activations_text) + without_directives(launch_text) + without_directives(stream_text) +
+         without_directives(rows_text) + without_directives(reductions_text);
   if (wide) out += without_directives(wide_text);
   if (product)
     out += without_directives(transpose_text) + without_directives(amx_text) + without_directives(gemm_units_text) +

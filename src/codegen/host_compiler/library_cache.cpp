@@ -57,10 +57,14 @@ bool write_all(int file, std::string_view bytes) {
   return true;
 }
 
-std::string because(std::string_view what, const std::string& path) { return text::cat(what, " ", path, ": ", std::strerror(errno)); }
+std::string because(std::string_view what, const std::string& path) {
+  return text::cat(what, " ", path, ": ", std::strerror(errno));
+}
 
 // Owned by this user, and not writable by others.
-bool is_private(const struct stat& status) { return status.st_uid == geteuid() && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0; }
+bool is_private(const struct stat& status) {
+  return status.st_uid == geteuid() && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
 
 bool make_folders(const std::string& path) {
   for (size_t at = 1; at <= path.size(); ++at) {
@@ -70,7 +74,9 @@ bool make_folders(const std::string& path) {
   return true;
 }
 
-std::string digest_of(const std::string& key, std::string_view library) { return sha256(text::cat(key, "\n", sha256(library))); }
+std::string digest_of(const std::string& key, std::string_view library) {
+  return sha256(text::cat(key, "\n", sha256(library)));
+}
 
 }  // namespace
 
@@ -149,7 +155,8 @@ std::string LibraryCache::store(const std::string& path, const std::string& key,
   {
     const File file(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
     struct stat status;
-    if (file.get() < 0 || fstat(file.get(), &status) != 0 || !read_all(file.get(), static_cast<size_t>(status.st_size), content) ||
+    if (file.get() < 0 || fstat(file.get(), &status) != 0 ||
+        !read_all(file.get(), static_cast<size_t>(status.st_size), content) ||
         !write_all(file.get(), text::cat(mark, digest_of(key, content)))) {
       problem = because("cannot write", path);
       return {};

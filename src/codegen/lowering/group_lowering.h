@@ -48,8 +48,8 @@ struct OpExpressions::Known {
 
 /// Maps the dimensions of a view's operand to its result's, and back; `aligned` are the result's, counted from the
 /// last. None for views that a kernel cannot look through.
-std::optional<Dimensions> dimensions_after_view(const BoundSymbol&, const Dimensions& from, const std::optional<Dimensions>& aligned,
-                                                const Sizes& loop_sizes);
+std::optional<Dimensions> dimensions_after_view(const BoundSymbol&, const Dimensions& from,
+                                                const std::optional<Dimensions>& aligned, const Sizes& loop_sizes);
 std::optional<Dimensions> dimensions_before_view(const BoundSymbol&, const Dimensions& to, const Sizes& loop_sizes);
 /// Sizes as joined dimensions of the given ones, each of which must be used up; none if they do not fit.
 std::optional<Dimensions> grouped(const Sizes& sizes, const Dimensions& given, const Sizes& loop_sizes);
@@ -59,13 +59,14 @@ std::optional<Dimensions> only_grouping(const Sizes& sizes, const Sizes& loop_si
 /// Lowers a fusion group to a kernel, op by op. Throws UnsupportedOp.
 class GroupLowering {
  public:
-  GroupLowering(const LoopNest& loop_nest, OpExpressions& expressions) : loop_nest_(loop_nest), expressions_(*expressions.known_) {}
+  GroupLowering(const LoopNest& loop_nest, OpExpressions& expressions)
+      : loop_nest_(loop_nest), expressions_(*expressions.known_) {}
   Kernel run();
 
  private:
   /// A value of the trace as the kernel sees it.
   struct Node {
-    int value = -1;         // in the kernel; -1: not lowered yet
+    int value = -1;  // in the kernel; -1: not lowered yet
     Dimensions dimensions;
   };
 
@@ -111,7 +112,8 @@ class GroupLowering {
   // Steps of reductions.
   int accumulated(int operand, Dtype result);
   int in_dtype(int operand, Dtype wanted);
-  int compute(std::string expression, SmallVector<int, 4> operands, Dtype, const std::string& name, bool is_costly = false);
+  int compute(std::string expression, SmallVector<int, 4> operands, Dtype, const std::string& name,
+              bool is_costly = false);
   int reduce(KernelValue::Kind, int operand, int dimensions, const std::string& name);
   int row_reduction(const Symbol&, Arguments, int operand, Dtype result, const std::string& name, int kept);
   int variance(Arguments, int operand, Dtype result, const std::string& name, int kept);
@@ -122,19 +124,19 @@ class GroupLowering {
   const LoopNest& loop_nest_;
   OpExpressions::Known& expressions_;
   Kernel kernel_;
-  Sizes full_;                   // of the largest value
+  Sizes full_;  // of the largest value
   Dimensions full_dimensions_;
-  Sizes loop_sizes_;           // full_ without dimensions of size 1
-  int depth_ = 0;                // of the op being lowered: 0 for the group's own, more for subsymbols
-  int inside_one_call_ = 0;      // of the enclosing composites, those that eager mode computes by one kernel
-  int required_ = -1;            // the first column dimension that reductions require
+  Sizes loop_sizes_;         // full_ without dimensions of size 1
+  int depth_ = 0;            // of the op being lowered: 0 for the group's own, more for subsymbols
+  int inside_one_call_ = 0;  // of the enclosing composites, those that eager mode computes by one kernel
+  int required_ = -1;        // the first column dimension that reductions require
   std::unordered_map<int, Dimensions> expected_;  // by proxy id: a value's dimensions as later views imply
   std::unordered_map<int, Node> nodes_;
-  std::unordered_set<int> results_;               // results of composites that are stored
-  std::unordered_set<int> zeros_;                 // constants that are zero
+  std::unordered_set<int> results_;  // results of composites that are stored
+  std::unordered_set<int> zeros_;    // constants that are zero
   // values that are zero but at one index of each row, and the value there
   std::unordered_map<int, int> put_into_zeros_;
-  std::unordered_multimap<size_t, int> made_;     // the values by a hash of the expression they are computed by
+  std::unordered_multimap<size_t, int> made_;  // the values by a hash of the expression they are computed by
 };
 
 }  // namespace fulgurite::codegen

@@ -46,7 +46,8 @@ int GroupLowering::index_of_rows(const Value& index, const Dimensions& dimension
   const auto at = static_cast<size_t>(dim);
   Sizes one_of_each = sizes;
   one_of_each[at] = 1;
-  if (hinted_sizes(index.tensor()) != one_of_each || dimensions[at] != 1 << (kernel_.dimensions - 1) || sizes[at] > (int64_t{1} << 30))
+  if (hinted_sizes(index.tensor()) != one_of_each || dimensions[at] != 1 << (kernel_.dimensions - 1) ||
+      sizes[at] > (int64_t{1} << 30))
     throw UnsupportedOp{"the index does not have one element per row"};
   require_rows(kernel_.dimensions - 1);
   const int index_value = value_of(index);
@@ -60,20 +61,24 @@ int GroupLowering::index_of_rows(const Value& index, const Dimensions& dimension
 // The index as it is compared with column indices.
 int GroupLowering::column_of(int index_value) {
   const KernelValue& value = kernel_.values[index_value];
-  return value.dtype == Dtype::i32 ? index_value : compute(converted("{0}", value.dtype, Dtype::i32), {index_value}, Dtype::i32, value.name + "_column");
+  return value.dtype == Dtype::i32
+             ? index_value
+             : compute(converted("{0}", value.dtype, Dtype::i32), {index_value}, Dtype::i32, value.name + "_column");
 }
 
 // Selects the row's source where the column is the row's index, else the input.
 void GroupLowering::lower_scatter(const BoundSymbol& bound) {
   const Value &input = bound.args.at(0), &index = bound.args.at(2), &source = bound.args.at(3);
   const TensorProxy& result = bound.outputs.at(0).tensor();
-  if (!source.is_tensor() || hinted_sizes(source.tensor()) != hinted_sizes(index.tensor())) throw UnsupportedOp{"unsupported scatter: more than one index per row"};
+  if (!source.is_tensor() || hinted_sizes(source.tensor()) != hinted_sizes(index.tensor()))
+    throw UnsupportedOp{"unsupported scatter: more than one index per row"};
   const int into = value_of(input);
   const Dimensions dimensions = node(input).dimensions;
   const int64_t dim = dimension_of(bound);
   const int index_value = index_of_rows(index, dimensions, dim, hinted_sizes(result)), from = value_of(source);
   require_one_of_each_row(source, dimensions, static_cast<size_t>(dim));
-  const int value = compute("select(c.places() == {0}, {1}, {2})", {column_of(index_value), from, into}, result.dtype, result.name);
+  const int value =
+      compute("select(c.places() == {0}, {1}, {2})", {column_of(index_value), from, into}, result.dtype, result.name);
   kernel_.values[value].dimensions |= dimensions[static_cast<size_t>(dim)];
   kernel_.values[value].is_rounded = kernel_.values[from].is_rounded && kernel_.values[into].is_rounded;
   if (zeros_.contains(into)) put_into_zeros_.emplace(value, from);
@@ -87,7 +92,8 @@ bool GroupLowering::can_be_gathered(int value, int columns, std::vector<int>& se
   constexpr size_t most = 16;
   seen.push_back(value);
   if (v.kind == KernelValue::Kind::input) return true;
-  if (v.kind != KernelValue::Kind::computed || v.expression.find("c.") != std::string::npos || seen.size() > most) return false;
+  if (v.kind != KernelValue::Kind::computed || v.expression.find("c.") != std::string::npos || seen.size() > most)
+    return false;
   return std::ranges::all_of(v.operands, [&](int operand) { return can_be_gathered(operand, columns, seen); });
 }
 
@@ -125,10 +131,12 @@ void GroupLowering::lower_gather(const BoundSymbol& bound) {
   const int64_t dim = dimension_of(bound);
   const int index_value = index_of_rows(index, dimensions, dim, hinted_sizes(input.tensor()));
   const int columns = dimensions[static_cast<size_t>(dim)];
-  if (kernel_.values[from].dimensions != every_dimension()) throw UnsupportedOp{"the gather's source does not vary along the whole row"};
+  if (kernel_.values[from].dimensions != every_dimension())
+    throw UnsupportedOp{"the gather's source does not vary along the whole row"};
   dimensions[static_cast<size_t>(dim)] = 0;
   if (const auto there = gathered_at(from, index_value, columns)) return set_result(bound, *there, dimensions);
-  const int chosen = compute(text::cat("select(c.places() == {0}, {1}, ", lanes_text(result.dtype), "(0))"), {column_of(index_value), from}, result.dtype, result.name + "_chosen");
+  const int chosen = compute(text::cat("select(c.places() == {0}, {1}, ", lanes_text(result.dtype), "(0))"),
+                             {column_of(index_value), from}, result.dtype, result.name + "_chosen");
   const int taken = reduce(KernelValue::Kind::sum, chosen, every_dimension() & ~columns, result.name);
   kernel_.values[taken].is_rounded = kernel_.values[from].is_rounded;
   set_result(bound, taken, dimensions);

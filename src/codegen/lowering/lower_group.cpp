@@ -69,7 +69,8 @@ std::optional<Expression> expression_of_op(const BoundSymbol& bound) {
 bool has_expression(const BoundSymbol& bound) {
   const Symbol& symbol = *bound.symbol;
   if (is_reduction(symbol) || &symbol == &prims_convert_element_type_symbol || is_transparent_view(bound)) return true;
-  if (symbol.traits.view || symbol.traits.structural || bound.outputs.empty() || !bound.outputs.read()[0].is_tensor()) return false;
+  if (symbol.traits.view || symbol.traits.structural || bound.outputs.empty() || !bound.outputs.read()[0].is_tensor())
+    return false;
   if (symbol.traits.pointwise && expression_of_op(bound)) return true;
   return !bound.subsymbols.empty() && std::ranges::all_of(bound.subsymbols, has_expression);
 }
@@ -116,7 +117,8 @@ Kernel GroupLowering::run() {
   for (const Value& result : loop_nest_.results) add_output(result);
   drop_rounding_before_stores();
   check_sizes_show();
-  if (kernel_.inputs.size() + kernel_.outputs.size() > max_operands) throw UnsupportedOp{"it has too many inputs and results"};
+  if (kernel_.inputs.size() + kernel_.outputs.size() > max_operands)
+    throw UnsupportedOp{"it has too many inputs and results"};
   return std::move(kernel_);
 }
 
@@ -139,14 +141,17 @@ void GroupLowering::look_at_sizes(const BoundSymbol& bound, int64_t& most) {
     int64_t count = 1;
     for (const int64_t size : sizes) count *= std::max<int64_t>(size, 1);  // empty values have sizes too
     // Among equally large ones, the one with the most dimensions: those of others are joined ones of it.
-    const auto parts = [](const Sizes& of) { return of.size() - static_cast<size_t>(std::count(of.begin(), of.end(), 1)); };
+    const auto parts = [](const Sizes& of) {
+      return of.size() - static_cast<size_t>(std::count(of.begin(), of.end(), 1));
+    };
     if (count < most || (count == most && parts(sizes) <= parts(full_))) return;
     most = count;
     full_ = sizes;
   };
   for (const BoundSymbol& subsymbol : bound.subsymbols) look_at_sizes(subsymbol, most);
   for_each_output(bound, look_at);
-  if (is_reduction(*bound.symbol) || is_transparent_view(bound) || bound.symbol == &gather_symbol) look_at(bound.args.at(0));
+  if (is_reduction(*bound.symbol) || is_transparent_view(bound) || bound.symbol == &gather_symbol)
+    look_at(bound.args.at(0));
 }
 
 // Values per row that are unsqueezed and expanded later have the rows' dimensions from the start.
@@ -156,14 +161,17 @@ void GroupLowering::look_ahead(const BoundSymbol& bound) {
   if (outputs.size() != 1 || !outputs[0].is_tensor()) return;
   const auto known = expected_.find(outputs[0].tensor().id);
   if (is_transparent_view(bound)) {
-    const auto after = known != expected_.end() ? std::optional(known->second) : aligned_or_none(hinted_sizes(outputs[0].tensor()));
+    const auto after =
+        known != expected_.end() ? std::optional(known->second) : aligned_or_none(hinted_sizes(outputs[0].tensor()));
     if (!after) return;
-    if (const auto before = dimensions_before_view(bound, *after, loop_sizes_)) expected_.try_emplace(bound.args.at(0).tensor().id, *before);
+    if (const auto before = dimensions_before_view(bound, *after, loop_sizes_))
+      expected_.try_emplace(bound.args.at(0).tensor().id, *before);
   } else if (bound.symbol->traits.pointwise && known != expected_.end()) {
     const Dimensions dimensions = known->second;
     const Sizes sizes = hinted_sizes(outputs[0].tensor());
     for_each_argument(bound, [&](const Value& value) {
-      if (value.is_tensor() && hinted_sizes(value.tensor()) == sizes) expected_.try_emplace(value.tensor().id, dimensions);
+      if (value.is_tensor() && hinted_sizes(value.tensor()) == sizes)
+        expected_.try_emplace(value.tensor().id, dimensions);
     });
   }
 }
@@ -192,7 +200,8 @@ GroupLowering::Node& GroupLowering::node(const Value& value) {
   const auto found = nodes_.find(value.tensor().id);
   if (found != nodes_.end()) return found->second;
   const auto expected = expected_.find(value.tensor().id);
-  return nodes_[value.tensor().id] = {-1, expected != expected_.end() ? expected->second : aligned(hinted_sizes(value.tensor()))};
+  return nodes_[value.tensor().id] = {
+             -1, expected != expected_.end() ? expected->second : aligned(hinted_sizes(value.tensor()))};
 }
 
 // A shape's dimensions counted from the last, as in broadcasting; or all loop dimensions, some of them joined; or the
@@ -209,7 +218,7 @@ Dimensions GroupLowering::aligned(const Sizes& sizes) const {
   if (const auto joined = grouped(sizes, full_dimensions_, loop_sizes_)) return *joined;
   if (const auto only = only_grouping(sizes, loop_sizes_)) return *only;
   throw UnsupportedOp{text::cat("sizes ", Shape(std::vector<int64_t>(sizes.begin(), sizes.end())), " and ",
-                          Shape(std::vector<int64_t>(full_.begin(), full_.end())), " do not broadcast")};
+                                Shape(std::vector<int64_t>(full_.begin(), full_.end())), " do not broadcast")};
 }
 
 std::optional<Dimensions> GroupLowering::aligned_or_none(const Sizes& sizes) const {
@@ -224,7 +233,8 @@ std::optional<Dimensions> GroupLowering::aligned_or_none(const Sizes& sizes) con
 int GroupLowering::value_of(const Value& value) {
   Node& n = node(value);
   if (n.value >= 0) {
-    if (kernel_.values[n.value].kind == KernelValue::Kind::column_sum) throw UnsupportedOp{"a sum over all rows is used in it"};
+    if (kernel_.values[n.value].kind == KernelValue::Kind::column_sum)
+      throw UnsupportedOp{"a sum over all rows is used in it"};
     return n.value;
   }
   KernelValue input;
@@ -240,11 +250,12 @@ int GroupLowering::value_of(const Value& value) {
 // Reuses an equal value: a backward recomputes values that its forward has computed.
 int GroupLowering::add(KernelValue value, const std::string& name) {
   if (value.kind != KernelValue::Kind::input && value.kind != KernelValue::Kind::column_sum) {
-    size_t hash = std::hash<std::string_view>()(value.expression) ^ static_cast<size_t>(value.kind) << 8 ^ static_cast<size_t>(value.dtype);
+    size_t hash = std::hash<std::string_view>()(value.expression) ^ static_cast<size_t>(value.kind) << 8 ^
+                  static_cast<size_t>(value.dtype);
     for (const int operand : value.operands) hash = hash * 31 + static_cast<size_t>(operand);
     const auto is_same = [&](const KernelValue& other) {
-      return other.kind == value.kind && other.dtype == value.dtype && other.input == value.input && other.operands == value.operands &&
-             other.expression == value.expression;
+      return other.kind == value.kind && other.dtype == value.dtype && other.input == value.input &&
+             other.operands == value.operands && other.expression == value.expression;
     };
     for (auto [known, end] = made_.equal_range(hash); known != end; ++known)
       if (is_same(kernel_.values[known->second])) return known->second;
@@ -279,7 +290,8 @@ Dimensions GroupLowering::broadcast_dimensions(const BoundSymbol& bound) {
   });
   if (std::ranges::find(dimensions, unknown) != dimensions.end()) {
     const auto expected = expected_.find(bound.outputs.at(0).tensor().id);
-    const Dimensions otherwise = expected != expected_.end() ? expected->second : aligned_or_none(sizes).value_or(Dimensions());
+    const Dimensions otherwise =
+        expected != expected_.end() ? expected->second : aligned_or_none(sizes).value_or(Dimensions());
     for (size_t d = 0; d < sizes.size(); ++d) {
       if (dimensions[d] != unknown) continue;
       if (sizes[d] != 1 && otherwise.empty()) throw UnsupportedOp{"sizes do not broadcast"};
@@ -296,7 +308,8 @@ Dimensions GroupLowering::broadcast_dimensions(const BoundSymbol& bound) {
     if (!operand.is_tensor() || is_known(operand)) return;
     const Sizes own = hinted_sizes(operand.tensor());
     Node fresh;
-    for (size_t d = 0; d < own.size(); ++d) fresh.dimensions.push_back(own[d] == 1 ? 0 : dimensions[sizes.size() - own.size() + d]);
+    for (size_t d = 0; d < own.size(); ++d)
+      fresh.dimensions.push_back(own[d] == 1 ? 0 : dimensions[sizes.size() - own.size() + d]);
     nodes_[operand.tensor().id] = fresh;
   });
   return dimensions;
@@ -358,7 +371,9 @@ std::string GroupLowering::number(const Argument& value, Dtype dtype, bool is_se
 
 void GroupLowering::lower_view(const BoundSymbol& bound) {
   const Value &input = bound.args.at(0), &output = bound.outputs.at(0);
-  const auto refuse = [&] { throw UnsupportedOp{text::cat("kernels cannot look through this ", bound.symbol->qualified_name())}; };
+  const auto refuse = [&] {
+    throw UnsupportedOp{text::cat("kernels cannot look through this ", bound.symbol->qualified_name())};
+  };
   const std::optional<Dimensions> after = aligned_or_none(hinted_sizes(output.tensor()));
   if (!is_known(input) && after) {
     const auto before = dimensions_before_view(bound, *after, loop_sizes_);

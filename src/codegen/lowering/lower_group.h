@@ -30,7 +30,7 @@ bool is_nll_loss_op(const BoundSymbol&);
 
 /// The rounding of 16-bit values in a kernel.
 struct Rounding {
-  bool allow_excess_precision = false;                  // values used only inside the kernel are not rounded
+  bool allow_excess_precision = false;  // values used only inside the kernel are not rounded
   // true for a composite that eager mode computes by one kernel, which rounds only its results
   bool (*is_one_call)(const BoundSymbol&) = nullptr;
 };

@@ -45,12 +45,14 @@ void GroupLowering::lower_reduction(const BoundSymbol& bound) {
     if (!is_reduced[d]) to.push_back(from[d]);
     else if (keeps) to.push_back(0);
   }
-  if (all != every_dimension()) throw UnsupportedOp{"unsupported reduction: only some of the leading or trailing dimensions"};
+  if (all != every_dimension())
+    throw UnsupportedOp{"unsupported reduction: only some of the leading or trailing dimensions"};
   if (reduced == 0) throw UnsupportedOp{"dimensions of size 1 are reduced"};
   const int kept = all & ~reduced;
   const bool is_of_rows = (kept & (kept + 1)) == 0, is_of_columns = (reduced & (reduced + 1)) == 0;
   if (is_of_rows) {
-    if (kept == 0 && element_count(loop_sizes_) > max_elements_in_one_row) throw UnsupportedOp{"a large tensor is reduced to one element"};
+    if (kept == 0 && element_count(loop_sizes_) > max_elements_in_one_row)
+      throw UnsupportedOp{"a large tensor is reduced to one element"};
     require_rows(std::popcount(static_cast<unsigned>(kept)));
     const TensorProxy& result = bound.outputs.at(0).tensor();
     int value = row_reduction(symbol, arguments, operand, result.dtype, result.name, kept);
@@ -60,7 +62,8 @@ void GroupLowering::lower_reduction(const BoundSymbol& bound) {
     else if (depth_ == 0 || rounds()) value = rounded(value);
     return set_result(bound, value, std::move(to));
   }
-  if (&symbol != &sum_symbol || !is_of_columns) throw UnsupportedOp{"unsupported reduction: only trailing dimensions or all leading dimensions"};
+  if (&symbol != &sum_symbol || !is_of_columns)
+    throw UnsupportedOp{"unsupported reduction: only trailing dimensions or all leading dimensions"};
   require_rows(std::popcount(static_cast<unsigned>(reduced)));
   column_reduction(bound, operand, kept, std::move(to));
 }
@@ -95,7 +98,8 @@ int GroupLowering::in_dtype(int operand, Dtype wanted) {
   return compute(converted("{0}", value.dtype, wanted), {operand}, wanted, value.name + "_wide");
 }
 
-int GroupLowering::compute(std::string expression, SmallVector<int, 4> operands, Dtype dtype, const std::string& name, bool is_costly) {
+int GroupLowering::compute(std::string expression, SmallVector<int, 4> operands, Dtype dtype, const std::string& name,
+                           bool is_costly) {
   KernelValue value;
   value.expression = std::move(expression);
   value.operands = std::move(operands);
@@ -115,7 +119,8 @@ int GroupLowering::reduce(Kind kind, int operand, int dimensions, const std::str
   return add(std::move(value), name);
 }
 
-int GroupLowering::row_reduction(const Symbol& symbol, Arguments arguments, int operand, Dtype result, const std::string& name, int kept) {
+int GroupLowering::row_reduction(const Symbol& symbol, Arguments arguments, int operand, Dtype result,
+                                 const std::string& name, int kept) {
   if (&symbol == &amax_symbol || &symbol == &amin_symbol) {
     const Kind kind = &symbol == &amax_symbol ? Kind::largest : Kind::smallest;
     if (result != Dtype::boolean) return reduce(kind, operand, kept, name);
@@ -125,7 +130,8 @@ int GroupLowering::row_reduction(const Symbol& symbol, Arguments arguments, int 
   if (&symbol == &var_symbol) return variance(arguments, accumulated(operand, result), result, name, kept);
   const int input = accumulated(operand, result);
   if (&symbol == &sum_symbol) {
-    if (const auto put = put_into_zeros_.find(input); put != put_into_zeros_.end()) return in_dtype(put->second, result);
+    if (const auto put = put_into_zeros_.find(input); put != put_into_zeros_.end())
+      return in_dtype(put->second, result);
     const int total = reduce(Kind::sum, input, kept, name);
     if (is_floating(result)) kernel_.values[total].dtype = result;
     else if (result != Dtype::i64) return compute(converted("{0}", Dtype::i64, result), {total}, result, name + "_sum");
@@ -148,7 +154,8 @@ int GroupLowering::variance(Arguments arguments, int operand, Dtype result, cons
   const int square = compute("{0} * {0}", {deviation}, wide, name + "_square");
   const int squares = reduce(Kind::sum, square, kept, name + "_squares");
   const int rest = reduce(Kind::sum, deviation, kept, name + "_rest");
-  const std::string divisor = correction == 0 ? count : text::cat("maximum(", count, " - ", literal(Argument(Float(correction)), wide), ", 0)");
+  const std::string divisor =
+      correction == 0 ? count : text::cat("maximum(", count, " - ", literal(Argument(Float(correction)), wide), ", 0)");
   return compute(text::cat("({0} - {1} * {1} / ", count, ") / ", divisor), {squares, rest}, result, name, true);
 }
 
@@ -174,7 +181,8 @@ void GroupLowering::choose_rows() {
     // A full reduction belongs to the only row, and so do the values computed from it.
     const auto is_of_row = [&](int operand) { return kernel_.values[operand].extent == Extent::row; };
     if (value.extent == Extent::uniform && std::ranges::any_of(value.operands, is_of_row)) value.extent = Extent::row;
-    if (value.kind == Kind::sum || value.kind == Kind::largest || value.kind == Kind::smallest) value.extent = Extent::row;
+    if (value.kind == Kind::sum || value.kind == Kind::largest || value.kind == Kind::smallest)
+      value.extent = Extent::row;
     if (value.extent == Extent::row) kernel_.has_row_values = true;
     if (value.kind == Kind::input) kernel_.inputs[value.input].extent = value.extent;
   }
@@ -197,8 +205,10 @@ void GroupLowering::copy_for(const Value& result, Node& n, int dimensions, Exten
 
 void GroupLowering::add_output(const Value& result) {
   Node& n = node(result);
-  if (n.value < 0 || kernel_.values[n.value].kind == Kind::input) throw UnsupportedOp{"a result is only a view of an input"};
-  const int columns = every_dimension() & ~((1 << kernel_.first_column_dimension) - 1), rows = every_dimension() & ~columns;
+  if (n.value < 0 || kernel_.values[n.value].kind == Kind::input)
+    throw UnsupportedOp{"a result is only a view of an input"};
+  const int columns = every_dimension() & ~((1 << kernel_.first_column_dimension) - 1),
+            rows = every_dimension() & ~columns;
   int own = 0;
   for (const int bits : n.dimensions) {
     if (bits != 0 && bits <= own) throw UnsupportedOp{"a result has its dimensions in another order"};
@@ -209,14 +219,20 @@ void GroupLowering::add_output(const Value& result) {
   if (made.output >= 0 && is_column_sum) throw UnsupportedOp{"two results are one sum over all rows"};
   // A value that varies along fewer dimensions than its tensor is stored once for each index; two results that are one
   // value become two copies of it.
-  const bool is_repeated = !is_column_sum && made.dimensions != own && (own == every_dimension() || own == rows) && (made.dimensions & ~own) == 0;
+  const bool is_repeated = !is_column_sum && made.dimensions != own && (own == every_dimension() || own == rows) &&
+                           (made.dimensions & ~own) == 0;
   if (is_repeated) copy_for(result, n, own, own == every_dimension() ? Extent::full : Extent::row);
   else if (made.output >= 0) copy_for(result, n, made.dimensions, made.extent);
   KernelValue& value = kernel_.values[n.value];
-  const int wanted = value.kind == Kind::column_sum ? columns : value.extent == Extent::full ? every_dimension() : value.extent == Extent::row ? rows : -1;
-  if (value.dimensions != wanted || own != wanted) throw UnsupportedOp{text::cat("result ", result.tensor().name, " is smaller than the rest")};
+  const int wanted = value.kind == Kind::column_sum ? columns
+                     : value.extent == Extent::full ? every_dimension()
+                     : value.extent == Extent::row  ? rows
+                                                    : -1;
+  if (value.dimensions != wanted || own != wanted)
+    throw UnsupportedOp{text::cat("result ", result.tensor().name, " is smaller than the rest")};
   value.output = static_cast<int>(kernel_.outputs.size());
-  kernel_.outputs.push_back({result.tensor().id, result.tensor().dtype, value.extent, value.kind == Kind::column_sum, n.dimensions});
+  kernel_.outputs.push_back(
+      {result.tensor().id, result.tensor().dtype, value.extent, value.kind == Kind::column_sum, n.dimensions});
 }
 
 // At launch, a kernel reads the loop sizes from its operands.
@@ -233,7 +249,8 @@ void GroupLowering::check_sizes_show() const {
 void GroupLowering::keep_exact_comparisons(std::span<const int> operands) {
   for (const int extremum : operands) {
     const KernelValue& value = kernel_.values[extremum];
-    if (value.kind == KernelValue::Kind::largest || value.kind == KernelValue::Kind::smallest) kernel_.values[value.operands[0]].is_costly = true;
+    if (value.kind == KernelValue::Kind::largest || value.kind == KernelValue::Kind::smallest)
+      kernel_.values[value.operands[0]].is_costly = true;
   }
 }
 

@@ -27,8 +27,10 @@ bool OpExpressions::Known::is_one_call(const BoundSymbol& bound) {
 
 int GroupLowering::rounded(int value) {
   const KernelValue unrounded = kernel_.values[value];
-  if (!is_half(unrounded.dtype) || unrounded.is_rounded || unrounded.kind == KernelValue::Kind::column_sum) return value;
-  const int result = compute(rounded_text("{0}", unrounded.dtype), {value}, unrounded.dtype, unrounded.name + "_rounded");
+  if (!is_half(unrounded.dtype) || unrounded.is_rounded || unrounded.kind == KernelValue::Kind::column_sum)
+    return value;
+  const int result =
+      compute(rounded_text("{0}", unrounded.dtype), {value}, unrounded.dtype, unrounded.name + "_rounded");
   kernel_.values[result].is_rounded = true;
   return result;
 }
@@ -53,7 +55,8 @@ bool GroupLowering::is_exact(const BoundSymbol& bound, const Expression& express
     if (argument.is_tensor()) {
       const auto found = nodes_.find(argument.tensor().id);
       const bool is_mask = argument.tensor().dtype == Dtype::boolean;
-      is_exact = is_exact && (is_mask || (argument.tensor().dtype == dtype && found != nodes_.end() && kernel_.values[found->second.value].is_rounded));
+      is_exact = is_exact && (is_mask || (argument.tensor().dtype == dtype && found != nodes_.end() &&
+                                          kernel_.values[found->second.value].is_rounded));
     } else if (argument.kind() == Value::Kind::integer || argument.kind() == Value::Kind::floating) {
       const Argument number = number_of(argument);
       is_exact = is_exact && (expression.read == dtype || literal(number, dtype) == literal(number, Dtype::f32));
@@ -70,7 +73,8 @@ void GroupLowering::lower_conversion(const BoundSymbol& bound) {
     if (known.value >= 0 && kernel_.values[known.value].kind == KernelValue::Kind::column_sum) {
       // The dtype in which a column sum is stored; it is added up in that dtype's lanes.
       KernelValue sum = kernel_.values[known.value];
-      if (is_half(sum.dtype) && sum.dtype != dtype && rounds()) throw UnsupportedOp{"a sum over all rows is rounded to 16 bits before it is converted"};
+      if (is_half(sum.dtype) && sum.dtype != dtype && rounds())
+        throw UnsupportedOp{"a sum over all rows is rounded to 16 bits before it is converted"};
       const Lanes lanes = sum.lanes;
       if (lanes_of(dtype) != lanes) throw UnsupportedOp{"a column reduction would need a narrower accumulator"};
       sum.dtype = dtype;
@@ -80,8 +84,10 @@ void GroupLowering::lower_conversion(const BoundSymbol& bound) {
     }
   }
   const int operand = value_of(input);
-  const int value = compute(converted("{0}", kernel_.values[operand].dtype, dtype), {operand}, dtype, bound.outputs.at(0).tensor().name);
-  kernel_.values[value].is_rounded = is_half(dtype) && (kernel_.values[operand].dtype != dtype || kernel_.values[operand].is_rounded);
+  const int value = compute(converted("{0}", kernel_.values[operand].dtype, dtype), {operand}, dtype,
+                            bound.outputs.at(0).tensor().name);
+  kernel_.values[value].is_rounded =
+      is_half(dtype) && (kernel_.values[operand].dtype != dtype || kernel_.values[operand].is_rounded);
   const Dimensions dimensions = node(input).dimensions;
   set_result(bound, value, dimensions);
 }

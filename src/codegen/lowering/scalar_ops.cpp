@@ -102,7 +102,8 @@ std::string_view spelled(const Spelling& spelling, Dtype dtype) {
   return is_floating(dtype) ? spelling.floating : spelling.integer;
 }
 
-std::optional<Expression> made(std::string_view text, SmallVector<int, 4> arguments, Dtype read, Dtype computed, bool is_costly = false, bool is_exact = false) {
+std::optional<Expression> made(std::string_view text, SmallVector<int, 4> arguments, Dtype read, Dtype computed,
+                               bool is_costly = false, bool is_exact = false) {
   if (text.empty()) return std::nullopt;
   return Expression{std::string(text), std::move(arguments), read, computed, is_costly, is_exact};
 }
@@ -118,15 +119,17 @@ bool is_large_power_of_two(const Argument& factor) {
 std::optional<Expression> sum_of(std::string_view sign, Arguments a, Dtype computed) {
   const bool is_one = a[2].floating().hint() == 1;
   if (is_one) return made(text::cat("{0} ", sign, " {1}"), {0, 1}, computed, computed);
-  if (!is_floating(computed)) return made(sign == "-" ? "{0} - {2} * {1}" : "{2} * {1} + {0}", {0, 1, 2}, computed, computed);
-  return made(sign == "-" ? "multiply_add(-{2}, {1}, {0})" : "multiply_add({2}, {1}, {0})", {0, 1, 2}, computed, computed);
+  if (!is_floating(computed))
+    return made(sign == "-" ? "{0} - {2} * {1}" : "{2} * {1} + {0}", {0, 1, 2}, computed, computed);
+  return made(sign == "-" ? "multiply_add(-{2}, {1}, {0})" : "multiply_add({2}, {1}, {0})", {0, 1, 2}, computed,
+              computed);
 }
 
 // The exponents that eager mode has kernels for.
 std::optional<Expression> power_of(Arguments a, Dtype computed) {
   if (a[1].is_tensor() || !is_floating(computed)) return std::nullopt;
   static constexpr std::pair<double, std::string_view> powers[] = {
-      {0.5, "sqrt({0})"}, {-0.5, "1 / sqrt({0})"}, {-1, "1 / {0}"}, {-2, "1 / ({0} * {0})"},
+      {0.5, "sqrt({0})"}, {-0.5, "1 / sqrt({0})"}, {-1, "1 / {0}"},       {-2, "1 / ({0} * {0})"},
       {1, "{0}"},         {2, "{0} * {0}"},        {3, "{0} * {0} * {0}"}};
   for (const auto& [exponent, text] : powers)
     if (a[1].floating().hint() == exponent) return made(text, {0}, computed, computed, exponent < 1);
@@ -148,9 +151,11 @@ std::optional<Expression> expression_of(const Symbol& symbol, Arguments a, Dtype
   const Dtype computed = computed_in(result);
   // The scalar is rounded to the result's dtype, which an expression in f32 would not do.
   if (&symbol == &fmod_symbol && size_of(result) == 2 && a[1].is_number()) return std::nullopt;
-  if (const Spelling* s = find(unary, symbol)) return made(spelled(*s, computed), {0}, computed, computed, s->is_costly, s->is_exact);
+  if (const Spelling* s = find(unary, symbol))
+    return made(spelled(*s, computed), {0}, computed, computed, s->is_costly, s->is_exact);
   if (const Spelling* s = find(binary, symbol)) {
-    const bool moves_exponent = &symbol == &mul_symbol && result == Dtype::bf16 && (is_large_power_of_two(a[0]) || is_large_power_of_two(a[1]));
+    const bool moves_exponent =
+        &symbol == &mul_symbol && result == Dtype::bf16 && (is_large_power_of_two(a[0]) || is_large_power_of_two(a[1]));
     return made(spelled(*s, computed), {0, 1}, computed, computed, s->is_costly, s->is_exact || moves_exponent);
   }
   if (const Spelling* s = find(tests, symbol)) {
@@ -181,13 +186,17 @@ std::optional<Expression> expression_of(const Symbol& symbol, Arguments a, Dtype
   // Only bits move: operands are read in the result's own dtype.
   if (&symbol == &where_symbol) return made("select({0}, {1}, {2})", {0, 1, 2}, result, result, cheap, exact);
   if (&symbol == &masked_fill_symbol) return made("select({1}, {2}, {0})", {0, 1, 2}, result, result, cheap, exact);
-  if (&symbol == &gelu_symbol) return made(a[1].string() == "tanh" ? "gelu_tanh({0})" : "gelu({0})", {0}, computed, computed, true);
+  if (&symbol == &gelu_symbol)
+    return made(a[1].string() == "tanh" ? "gelu_tanh({0})" : "gelu({0})", {0}, computed, computed, true);
   if (&symbol == &prims_gelu_backward_symbol)
-    return made(a[2].string() == "tanh" ? "gelu_tanh_backward({0}, {1})" : "gelu_backward({0}, {1})", {0, 1}, computed, computed, true);
+    return made(a[2].string() == "tanh" ? "gelu_tanh_backward({0}, {1})" : "gelu_backward({0}, {1})", {0, 1}, computed,
+                computed, true);
   return std::nullopt;
 }
 
-std::string rounded_text(const std::string& text, Dtype dtype) { return text::cat(dtype == Dtype::bf16 ? "round_to_bfloat16(" : "round_to_float16(", text, ")"); }
+std::string rounded_text(const std::string& text, Dtype dtype) {
+  return text::cat(dtype == Dtype::bf16 ? "round_to_bfloat16(" : "round_to_float16(", text, ")");
+}
 
 std::string converted(const std::string& text, Dtype from, Dtype to) {
   const Lanes wanted = lanes_of(to);

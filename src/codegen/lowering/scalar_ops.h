@@ -14,7 +14,7 @@ struct Expression {
   Dtype read = Dtype::f32;        // the dtype they are converted to
   Dtype computed = Dtype::f32;    // the dtype of the text's value, before it is converted to the result's
   bool is_costly = false;
-  bool is_exact = false;          // maps numbers of a 16-bit dtype to numbers of that dtype
+  bool is_exact = false;  // maps numbers of a 16-bit dtype to numbers of that dtype
 };
 /// None if there is no expression for this call. `arguments` are in the order of the signature.
 std::optional<Expression> expression_of(const Symbol&, Arguments arguments, Dtype result);

@@ -50,7 +50,8 @@ std::optional<Dimensions> grouped(const Sizes& sizes, const Dimensions& given, c
 namespace {
 
 // All ways to express sizes as joined neighbours among the loop dimensions, in order; stops after two.
-void find_groupings(const Sizes& sizes, const Sizes& loop_sizes, size_t next, Dimensions& begun, SmallVector<Dimensions, 2>& found) {
+void find_groupings(const Sizes& sizes, const Sizes& loop_sizes, size_t next, Dimensions& begun,
+                    SmallVector<Dimensions, 2>& found) {
   if (begun.size() == sizes.size()) return found.push_back(begun);
   const int64_t size = sizes[begun.size()];
   for (size_t first = next; first < loop_sizes.size() && found.size() < 2 && size != 1; ++first) {
@@ -84,11 +85,12 @@ std::optional<Dimensions> only_grouping(const Sizes& sizes, const Sizes& loop_si
 bool is_transparent_view(const BoundSymbol& bound) {
   const Symbol* symbol = bound.symbol;
   if (symbol == &expand_symbol || symbol == &unsqueeze_symbol || symbol == &squeeze_symbol) return true;
-  return symbol == &reshape_symbol && are_groups(hinted_sizes(bound.args.at(0).tensor()), hinted_sizes(bound.outputs.at(0).tensor()));
+  return symbol == &reshape_symbol &&
+         are_groups(hinted_sizes(bound.args.at(0).tensor()), hinted_sizes(bound.outputs.at(0).tensor()));
 }
 
-std::optional<Dimensions> dimensions_after_view(const BoundSymbol& bound, const Dimensions& from, const std::optional<Dimensions>& aligned,
-                                                const Sizes& loop_sizes) {
+std::optional<Dimensions> dimensions_after_view(const BoundSymbol& bound, const Dimensions& from,
+                                                const std::optional<Dimensions>& aligned, const Sizes& loop_sizes) {
   const Sizes before = hinted_sizes(bound.args.at(0).tensor()), after = hinted_sizes(bound.outputs.at(0).tensor());
   if (bound.symbol != &expand_symbol) return grouped(after, from, loop_sizes);
   Dimensions to;
@@ -102,7 +104,8 @@ std::optional<Dimensions> dimensions_after_view(const BoundSymbol& bound, const 
   return to;
 }
 
-std::optional<Dimensions> dimensions_before_view(const BoundSymbol& bound, const Dimensions& to, const Sizes& loop_sizes) {
+std::optional<Dimensions> dimensions_before_view(const BoundSymbol& bound, const Dimensions& to,
+                                                 const Sizes& loop_sizes) {
   const Sizes before = hinted_sizes(bound.args.at(0).tensor()), after = hinted_sizes(bound.outputs.at(0).tensor());
   if (bound.symbol != &expand_symbol) return grouped(before, to, loop_sizes);
   Dimensions from;

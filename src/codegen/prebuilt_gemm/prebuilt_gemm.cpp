@@ -14,9 +14,10 @@ void pack(const ProductLaunch& launch, long first, long last) {
 
 template <class Left, class Number, class Epilogue>
 void multiply(const ProductLaunch& launch, long first, long last) {
-  multiply_blocks<Left, Number>(launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {
-    Epilogue::finish(launch, sums, at);
-  });
+  multiply_blocks<Left, Number>(
+      launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {
+        Epilogue::finish(launch, sums, at);
+      });
 }
 
 struct NamedProduct {

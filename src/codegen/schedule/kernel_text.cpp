@@ -76,7 +76,9 @@ class KernelPrinter {
   bool is_column_sum(int i) const { return value(i).kind == Kind::column_sum && value(i).output >= 0; }
   void begin_column_sums() {
     for (int i = 0; i < static_cast<int>(kernel_.values.size()); ++i)
-      if (is_column_sum(i)) line("ColumnSums<", lane_text(value(i).lanes), "> ", name(i), "_columns(launch, ", output_index(value(i)), ");");
+      if (is_column_sum(i))
+        line("ColumnSums<", lane_text(value(i).lanes), "> ", name(i), "_columns(launch, ", output_index(value(i)),
+             ");");
   }
   void call_column_sums(std::string_view function) {
     for (int i = 0; i < static_cast<int>(kernel_.values.size()); ++i)
@@ -95,14 +97,18 @@ class KernelPrinter {
       const KernelValue& v = kernel_.values[i];
       const int at = static_cast<int>(i);
       if (v.output >= 0 && v.kind != Kind::column_sum) {
-        if (v.extent == Extent::full) line("const auto ", name(at), "_row = row.result<", element_text(v.dtype), ">(", output_index(v), ");");
+        if (v.extent == Extent::full)
+          line("const auto ", name(at), "_row = row.result<", element_text(v.dtype), ">(", output_index(v), ");");
         else line("auto* const ", name(at), "_row = row.of<", element_text(v.dtype), ">(", output_index(v), ");");
       }
-      if (schedule_.kept[i] >= 0) line("const auto ", name(at), "_kept = row.kept<", lane_text(v.lanes), ">(", schedule_.kept[i], ");");
+      if (schedule_.kept[i] >= 0)
+        line("const auto ", name(at), "_kept = row.kept<", lane_text(v.lanes), ">(", schedule_.kept[i], ");");
     }
   }
   bool is_loaded(int i) const {
-    return std::ranges::any_of(schedule_.row_loops, [&](const RowLoop& row_loop) { return std::ranges::find(row_loop.loaded, i) != row_loop.loaded.end(); });
+    return std::ranges::any_of(schedule_.row_loops, [&](const RowLoop& row_loop) {
+      return std::ranges::find(row_loop.loaded, i) != row_loop.loaded.end();
+    });
   }
 
   std::string expression(const KernelValue& v) const {
@@ -135,9 +141,12 @@ class KernelPrinter {
 
   void row_value(int i, std::string_view row) {
     const KernelValue& v = value(i);
-    const auto first_of = [&](const KernelValue& input) { return text::cat(row, ".of<const ", element_text(input.dtype), ">(", input.input, ")"); };
+    const auto first_of = [&](const KernelValue& input) {
+      return text::cat(row, ".of<const ", element_text(input.dtype), ">(", input.input, ")");
+    };
     if (v.kind == Kind::input) define(i, text::cat("load_one(", first_of(v), ")"));
-    else if (v.kind == Kind::taken) define(i, text::cat("load_one(", first_of(v), " + *", first_of(value(v.operands[0])), ")"));
+    else if (v.kind == Kind::taken)
+      define(i, text::cat("load_one(", first_of(v), " + *", first_of(value(v.operands[0])), ")"));
     else define(i, expression(v));
     if (v.output >= 0) line("store_one(", name(i), "_row, ", name(i), ");");
   }

@@ -102,7 +102,8 @@ class Scheduling {
     for (int i = 0; i < count_; ++i) {
       const KernelValue& v = value(i);
       if (!is_used_[i]) continue;
-      if ((is_row_reduction(v) && level_[i] == row_loop + 1) || (v.kind == Kind::column_sum && v.output >= 0 && level_[i] == row_loop)) {
+      if ((is_row_reduction(v) && level_[i] == row_loop + 1) ||
+          (v.kind == Kind::column_sum && v.output >= 0 && level_[i] == row_loop)) {
         need(v.operands[0], row_loop);
         s.reduced.push_back(i);
         continue;
@@ -137,8 +138,12 @@ Schedule schedule(const Kernel& kernel) { return Scheduling(kernel).run(); }
 
 void plan_row_loops(Kernel& kernel, const Schedule& schedule) {
   for (size_t row_loop = 0; row_loop < schedule.row_loops.size(); ++row_loop) {
-    for (const int i : schedule.row_loops[row_loop].loaded) kernel.inputs[static_cast<size_t>(kernel.values[static_cast<size_t>(i)].input)].row_loop = static_cast<int>(row_loop);
-    for (const int i : schedule.row_loops[row_loop].stored) kernel.outputs[static_cast<size_t>(kernel.values[static_cast<size_t>(i)].output)].row_loop = static_cast<int>(row_loop);
+    for (const int i : schedule.row_loops[row_loop].loaded)
+      kernel.inputs[static_cast<size_t>(kernel.values[static_cast<size_t>(i)].input)].row_loop =
+          static_cast<int>(row_loop);
+    for (const int i : schedule.row_loops[row_loop].stored)
+      kernel.outputs[static_cast<size_t>(kernel.values[static_cast<size_t>(i)].output)].row_loop =
+          static_cast<int>(row_loop);
   }
   // A gather may read any element of its row: if rows are whole, before the row loop that follows; else at any time.
   const auto take = [&](std::span<const int> row_values, int row_loop) {
@@ -149,7 +154,8 @@ void plan_row_loops(Kernel& kernel, const Schedule& schedule) {
       }
   };
   take(schedule.row_values, 0);
-  for (size_t row_loop = 0; row_loop < schedule.row_loops.size(); ++row_loop) take(schedule.row_loops[row_loop].row_values, static_cast<int>(row_loop) + 1);
+  for (size_t row_loop = 0; row_loop < schedule.row_loops.size(); ++row_loop)
+    take(schedule.row_loops[row_loop].row_values, static_cast<int>(row_loop) + 1);
 }
 
 }  // namespace fulgurite::codegen

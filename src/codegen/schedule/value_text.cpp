@@ -3,8 +3,8 @@
 namespace fulgurite::codegen {
 
 std::string_view element_text(Dtype dtype) {
-  static constexpr std::string_view names[dtype_count] = {"double", "float", "BFloat16", "Float16", "long long",
-                                                          "int", "short", "signed char", "unsigned char", "Boolean"};
+  static constexpr std::string_view names[dtype_count] = {
+      "double", "float", "BFloat16", "Float16", "long long", "int", "short", "signed char", "unsigned char", "Boolean"};
   return names[static_cast<int>(dtype)];
 }
 

@@ -16,8 +16,8 @@ namespace {
 /// Finds the first op whose own computation differs from the reference.
 class Bisection {
  public:
-  Bisection(const Trace& trace, const std::vector<Tensor>& inputs, std::vector<std::string> executors, const std::vector<std::string>& reference,
-            const Tolerance& tolerance)
+  Bisection(const Trace& trace, const std::vector<Tensor>& inputs, std::vector<std::string> executors,
+            const std::vector<std::string>& reference, const Tolerance& tolerance)
       : given_(trace),
         all_(without_claims(concrete(trace))),
         inputs_(inputs),
@@ -111,8 +111,9 @@ class Bisection {
 
 }  // namespace
 
-std::optional<Difference> bisect(const Trace& trace, const std::vector<Tensor>& inputs, const std::vector<std::string>& executors,
-                                 const std::vector<std::string>& reference, Tolerance tolerance) {
+std::optional<Difference> bisect(const Trace& trace, const std::vector<Tensor>& inputs,
+                                 const std::vector<std::string>& executors, const std::vector<std::string>& reference,
+                                 Tolerance tolerance) {
   check_not_recording("bisect");
   const NoGrad no_grad;
   return Bisection(trace, inputs, executors, reference, tolerance).run();

@@ -82,8 +82,9 @@ class Known {
   }
   const Tensor* find(const Value& value) const {
     const int id = value.is_tensor() ? value.tensor().id : -1;
-    return id >= 0 && static_cast<size_t>(id) < tensors_.size() && tensors_[static_cast<size_t>(id)].defined() ? &tensors_[static_cast<size_t>(id)]
-                                                                                                              : nullptr;
+    return id >= 0 && static_cast<size_t>(id) < tensors_.size() && tensors_[static_cast<size_t>(id)].defined()
+               ? &tensors_[static_cast<size_t>(id)]
+               : nullptr;
   }
 
  private:
@@ -119,7 +120,8 @@ class PassSearch {
     std::vector<Value> wanted = input_values(stages.front());
     std::erase_if(wanted, [](const Value& value) { return !value.is_tensor(); });
     if (wanted.size() != inputs.size())
-      throw UserError(text::cat("find_broken_pass: ", stages.front().name, " takes ", wanted.size(), " tensors, got ", inputs.size()));
+      throw UserError(text::cat("find_broken_pass: ", stages.front().name, " takes ", wanted.size(), " tensors, got ",
+                                inputs.size()));
     for (size_t i = 0; i < wanted.size(); ++i) given_.set(wanted[i], inputs[i]);
   }
 
@@ -173,31 +175,38 @@ class PassSearch {
 
   bool same(const Tensor* a, const Tensor* b) const {
     if (!a || !b) return a == b;
-    return type_text(*a) == type_text(*b) && difference_text(*a, *b, tolerance_, stages_.front().bound_symbols.read()).empty();
+    return type_text(*a) == type_text(*b) &&
+           difference_text(*a, *b, tolerance_, stages_.front().bound_symbols.read()).empty();
   }
-  bool same_values(const RanStage& before, const std::vector<Value>& wanted, const RanStage& now, const std::vector<Value>& got) const {
+  bool same_values(const RanStage& before, const std::vector<Value>& wanted, const RanStage& now,
+                   const std::vector<Value>& got) const {
     if (wanted.empty() || got.empty()) return true;  // one of the stages lacks such ops
     if (wanted.size() != got.size()) return false;
     for (size_t i = 0; i < wanted.size(); ++i)
-      if (wanted[i].is_tensor() != got[i].is_tensor() || !same(before.values.find(wanted[i]), now.values.find(got[i]))) return false;
+      if (wanted[i].is_tensor() != got[i].is_tensor() || !same(before.values.find(wanted[i]), now.values.find(got[i])))
+        return false;
     return true;
   }
   bool agree(const RanStage& before, const RanStage& now) const {
     const bool has_forward = !before.plain.outputs.empty() && !now.plain.outputs.empty();
     return same_values(before, before.plain.outputs, now, now.plain.outputs) &&
-           same_values(before, before.plain.gradients, now, now.plain.gradients) && (!has_forward || !lost_write(before, now));
+           same_values(before, before.plain.gradients, now, now.plain.gradients) &&
+           (!has_forward || !lost_write(before, now));
   }
   // A value whose write is missing, or was replaced by a write of another value.
   std::optional<Value> lost_write(const RanStage& before, const RanStage& now) const {
     for (const auto& [into, value] : before.plain.writes) {
       const int id = into.proxy_id();
-      const auto found = std::ranges::find_if(now.plain.writes, [&](const auto& write) { return write.first.proxy_id() == id; });
-      if (found == now.plain.writes.end() || !same(before.values.find(value), now.values.find(found->second))) return into;
+      const auto found =
+          std::ranges::find_if(now.plain.writes, [&](const auto& write) { return write.first.proxy_id() == id; });
+      if (found == now.plain.writes.end() || !same(before.values.find(value), now.values.find(found->second)))
+        return into;
     }
     return {};
   }
 
-  BrokenPass locate(const RanStage& before, size_t index, const PlainStage& stage, const Known& inputs, const std::string& problem) const {
+  BrokenPass locate(const RanStage& before, size_t index, const PlainStage& stage, const Known& inputs,
+                    const std::string& problem) const {
     BrokenPass out;
     out.stage = static_cast<int>(index);
     out.pass = stages_[index].provenance;
@@ -225,13 +234,15 @@ class PassSearch {
   static std::optional<Value> lost_into(const RanStage& before, const PlainStage& stage) {
     for (const auto& [into, value] : before.plain.writes) {
       const int id = into.proxy_id();
-      if (std::ranges::none_of(stage.writes, [&](const auto& write) { return write.first.proxy_id() == id; })) return into;
+      if (std::ranges::none_of(stage.writes, [&](const auto& write) { return write.first.proxy_id() == id; }))
+        return into;
     }
     return {};
   }
 
   // The problem with an op run on the values of the stage before; empty if there is none.
-  std::string problem_of(const PlainStage& stage, const BoundSymbol& bound, const RanStage& before, Known& own, std::string& value) const {
+  std::string problem_of(const PlainStage& stage, const BoundSymbol& bound, const RanStage& before, Known& own,
+                         std::string& value) const {
     const Trace op = slice_of_op(stage.trace, bound);
     std::vector<Tensor> inputs, results;
     for (const Value& arg : op.args) {
@@ -261,10 +272,12 @@ class PassSearch {
     }
     return {};
   }
-  static bool is_common(const RanStage& before, const Value& value) { return value.tensor().id < before.plain.given.next_id; }
+  static bool is_common(const RanStage& before, const Value& value) {
+    return value.tensor().id < before.plain.given.next_id;
+  }
 
-  void describe(BrokenPass& out, const PlainStage& stage, const BoundSymbol& bound, const RanStage& before, const std::string& value,
-                const std::string& detail) const {
+  void describe(BrokenPass& out, const PlainStage& stage, const BoundSymbol& bound, const RanStage& before,
+                const std::string& value, const std::string& detail) const {
     Difference& at = out.difference;
     const BoundSymbol* op = &bound;
     at.value = value;
@@ -280,7 +293,8 @@ class PassSearch {
     at.source = op->source.line > 0 ? op->source : bound.source;
     at.line = place_of(stage.given, *op);
     const int position = place_of(before.plain.given, *op);
-    if (position >= 0) out.before = op_text(before.plain.given, before.plain.given.bound_symbols.read()[static_cast<size_t>(position)]);
+    if (position >= 0)
+      out.before = op_text(before.plain.given, before.plain.given.bound_symbols.read()[static_cast<size_t>(position)]);
   }
 
   const std::vector<Trace>& stages_;
@@ -291,7 +305,8 @@ class PassSearch {
 
 }  // namespace
 
-std::optional<BrokenPass> find_broken_pass(const std::vector<Trace>& stages, const std::vector<Tensor>& inputs, Tolerance tolerance) {
+std::optional<BrokenPass> find_broken_pass(const std::vector<Trace>& stages, const std::vector<Tensor>& inputs,
+                                           Tolerance tolerance) {
   check_not_recording("find_broken_pass");
   const NoGrad no_grad;
   if (stages.empty()) return {};
@@ -300,11 +315,14 @@ std::optional<BrokenPass> find_broken_pass(const std::vector<Trace>& stages, con
 
 std::optional<BrokenPass> find_broken_pass(const Jitted& f, const std::vector<Tensor>& inputs, Tolerance tolerance) {
   const std::vector<Trace> forward = last_traces(f);
-  if (forward.empty()) throw UserError("find_broken_pass: the function has graph breaks, and so several traces: give it stages of one of them");
+  if (forward.empty())
+    throw UserError(
+        "find_broken_pass: the function has graph breaks, and so several traces: give it stages of one of them");
   const std::vector<Tensor> given = inputs.empty() ? make_inputs(forward.front()) : inputs;
   if (auto found = find_broken_pass(forward, given, tolerance)) return found;
   std::vector<Trace> backward = last_backward_traces(f);
-  const auto joint = std::find_if(forward.rbegin(), forward.rend(), [](const Trace& trace) { return trace.tags.has(Tag::joint); });
+  const auto joint =
+      std::find_if(forward.rbegin(), forward.rend(), [](const Trace& trace) { return trace.tags.has(Tag::joint); });
   if (backward.empty() || joint == forward.rend()) return {};
   backward.insert(backward.begin(), *joint);
   auto found = find_broken_pass(backward, given, tolerance);

@@ -16,7 +16,8 @@ class CallbackObserver final : public ExecutionObserver {
   void before(const Trace& trace, const BoundSymbol& bound, std::span<const Tensor> arguments) const override {
     if (callbacks_.before) keep(trace, bound, {callbacks_.before(bound, {arguments.begin(), arguments.end()}), {}});
   }
-  void after(const Trace& trace, const BoundSymbol& bound, std::span<const Tensor>, std::span<const Tensor> results) const override {
+  void after(const Trace& trace, const BoundSymbol& bound, std::span<const Tensor>,
+             std::span<const Tensor> results) const override {
     std::string text;
     if (callbacks_.after) text = callbacks_.after(bound, {results.begin(), results.end()});
     const std::lock_guard lock(mutex_);
@@ -38,7 +39,9 @@ class CallbackObserver final : public ExecutionObserver {
     std::string before, after;
   };
   using Key = std::tuple<std::string, std::string, size_t, int>;
-  static Key key_of(const Trace& trace) { return {trace.name, trace.provenance, trace.bound_symbols.size(), trace.next_id}; }
+  static Key key_of(const Trace& trace) {
+    return {trace.name, trace.provenance, trace.bound_symbols.size(), trace.next_id};
+  }
   static size_t place_of(const Trace& trace, const BoundSymbol& bound) {
     return static_cast<size_t>(&bound - trace.bound_symbols.read().data());
   }
@@ -55,9 +58,11 @@ class CallbackObserver final : public ExecutionObserver {
 
 }  // namespace
 
-std::shared_ptr<detail::JitState> state_with_callbacks(const detail::JitState& state, Callbacks callbacks, SourceLocation at) {
-  return std::make_shared<detail::JitState>(state.shared_callable(), state.options(), state.names_executors(), state.transforms(),
-                                            state.open_scope(), at, std::make_shared<CallbackObserver>(std::move(callbacks)));
+std::shared_ptr<detail::JitState> state_with_callbacks(const detail::JitState& state, Callbacks callbacks,
+                                                       SourceLocation at) {
+  return std::make_shared<detail::JitState>(state.shared_callable(), state.options(), state.names_executors(),
+                                            state.transforms(), state.open_scope(), at,
+                                            std::make_shared<CallbackObserver>(std::move(callbacks)));
 }
 
 }  // namespace fulgurite::examine

@@ -101,21 +101,23 @@ bool print_result(size_t number, const Tensor& actual, const Tensor& expected, c
     return false;
   }
   AllowedDifference allowed = allowed_difference(expected.dtype());
-  if (is_floating(expected.dtype())) allowed = {tolerance.relative.value_or(allowed.relative), tolerance.absolute.value_or(allowed.absolute)};
+  if (is_floating(expected.dtype()))
+    allowed = {tolerance.relative.value_or(allowed.relative), tolerance.absolute.value_or(allowed.absolute)};
   const auto found = find_difference(actual, expected, allowed);
   if (!found) {
     std::printf("\"%s\", agrees (apart by at most %.2g of the largest element)\n", type_text(expected).c_str(),
                 relative_difference(actual, expected));
     return true;
   }
-  std::printf("\"%s\", differs: element %s is %.9g, and %.9g on eager\n", type_text(expected).c_str(), place_text(expected, found->index).c_str(),
-              found->actual, found->expected);
+  std::printf("\"%s\", differs: element %s is %.9g, and %.9g on eager\n", type_text(expected).c_str(),
+              place_text(expected, found->index).c_str(), found->actual, found->expected);
   return false;
 }
 
 }  // namespace
 
-int compare(const std::string& title, const Side& subject, const Side& reference, Tolerance tolerance, int runs, const Conditions& conditions) {
+int compare(const std::string& title, const Side& subject, const Side& reference, Tolerance tolerance, int runs,
+            const Conditions& conditions) {
   OpsBefore before(conditions);
   GeneratorState& generator = context().generator;
   const RandomState draws = generator.state();
@@ -125,7 +127,8 @@ int compare(const std::string& title, const Side& subject, const Side& reference
   std::printf("%s\n", title.c_str());
   bool agrees = actual.size() == expected.size();
   if (!agrees) std::printf("  %zu results, and %zu on eager\n", actual.size(), expected.size());
-  for (size_t i = 0; i < std::min(actual.size(), expected.size()); ++i) agrees = print_result(i, actual[i], expected[i], tolerance) && agrees;
+  for (size_t i = 0; i < std::min(actual.size(), expected.size()); ++i)
+    agrees = print_result(i, actual[i], expected[i], tolerance) && agrees;
   std::vector<double> times, reference_times;
   for (int i = 0; i < runs; ++i) {
     before.run([&] { subject(conditions.others); });
@@ -136,8 +139,8 @@ int compare(const std::string& title, const Side& subject, const Side& reference
   }
   if (runs > 0) {
     const double own = median(times), eager = median(reference_times);
-    std::printf("  %.1f us (a quarter of the runs within %.1f, the best %.1f); eager %.1f us (%.2f times as long)\n", own, quantile(times, 0.25),
-                quantile(times, 0), eager, eager / own);
+    std::printf("  %.1f us (a quarter of the runs within %.1f, the best %.1f); eager %.1f us (%.2f times as long)\n",
+                own, quantile(times, 0.25), quantile(times, 0), eager, eager / own);
   }
   std::printf("%s\n", agrees ? "agrees" : "differs");
   return agrees ? 0 : 1;

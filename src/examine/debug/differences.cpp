@@ -8,11 +8,14 @@
 
 namespace fulgurite::examine {
 
-std::string difference_text(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance, std::span<const BoundSymbol> lines) {
+std::string difference_text(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance,
+                            std::span<const BoundSymbol> lines) {
   AllowedDifference allowed = allowed_difference(expected.dtype(), lines);
-  if (is_floating(expected.dtype())) allowed = {tolerance.relative.value_or(allowed.relative), tolerance.absolute.value_or(allowed.absolute)};
+  if (is_floating(expected.dtype()))
+    allowed = {tolerance.relative.value_or(allowed.relative), tolerance.absolute.value_or(allowed.absolute)};
   const auto found = find_difference(actual, expected, allowed);
-  return found ? text::cat("element ", place_text(expected, found->index), " is ", found->actual, ", and ", found->expected, " on the reference")
+  return found ? text::cat("element ", place_text(expected, found->index), " is ", found->actual, ", and ",
+                           found->expected, " on the reference")
                : std::string();
 }
 

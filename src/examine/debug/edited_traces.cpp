@@ -30,7 +30,8 @@ using EditedFunction = void (*)(const std::vector<Tensor>& inputs, std::vector<T
 
 /// A scalar that a forward passes to its backward, as a constant.
 std::string number_text(const Value& value) {
-  if (value.is_proxy()) fail("a trace with numbers that are symbols cannot be edited; jit the function without Cache::symbolic_values");
+  if (value.is_proxy())
+    fail("a trace with numbers that are symbols cannot be edited; jit the function without Cache::symbolic_values");
   if (value.is_bool()) return text::cat("SavedNumber(Bool(", value.boolean().hint() ? "true" : "false", "))");
   if (value.is_float()) return text::cat("SavedNumber(Float(", value.floating().hint(), "))");
   return text::cat("SavedNumber(Int(", value.integer().hint(), "))");
@@ -66,16 +67,19 @@ std::string program_text(const std::string& edited, const Trace& trace) {
   const BoundSymbol& last = trace.bound_symbols.read().back();
   const bool gives_nothing = last.args.empty() && last.kwargs.empty();
   const std::string call = text::cat(trace.name, "(", CallText(trace).text(), ")");
-  return text::cat(edited, "\n#include <fulgurite/edit.h>\nextern \"C\" __attribute__((visibility(\"default\"))) void fulgurite_edited(\n",
-                   "    const std::vector<Tensor>& in, std::vector<Tensor>& out) {\n  (void)in;\n  (void)out;\n  ",
-                   gives_nothing ? call : text::cat("examine::collect(", call, ", out)"), ";\n}\n");
+  return text::cat(
+      edited,
+      "\n#include <fulgurite/edit.h>\nextern \"C\" __attribute__((visibility(\"default\"))) void fulgurite_edited(\n",
+      "    const std::vector<Tensor>& in, std::vector<Tensor>& out) {\n  (void)in;\n  (void)out;\n  ",
+      gives_nothing ? call : text::cat("examine::collect(", call, ", out)"), ";\n}\n");
 }
 
 // The headers beside the library, if it is installed.
 std::vector<std::string> include_folders(const std::vector<std::string>& given) {
   std::vector<std::string> out = given;
   Dl_info library{};
-  if (dladdr(reinterpret_cast<const void*>(&include_folders), &library) == 0 || library.dli_fname == nullptr) return out;
+  if (dladdr(reinterpret_cast<const void*>(&include_folders), &library) == 0 || library.dli_fname == nullptr)
+    return out;
   std::error_code failure;
   std::filesystem::path folder = std::filesystem::canonical(library.dli_fname, failure).parent_path();
   for (int up = 0; up < 3 && !failure && folder.has_relative_path(); ++up, folder = folder.parent_path())
@@ -89,12 +93,15 @@ EditedFunction build(const std::string& text, const std::string& what, const std
   if (compiler.path.empty()) fail("there is no g++ and no clang++; set FULGURITE_CXX");
   const codegen::LibraryCache cache(codegen::default_cache_folder());
   std::string problem;
-  const std::string source = cache.new_file(".cpp", problem), library = source.empty() ? "" : cache.new_file(".so", problem);
+  const std::string source = cache.new_file(".cpp", problem),
+                    library = source.empty() ? "" : cache.new_file(".so", problem);
   if (library.empty()) fail(text::cat("there is no place to build in: ", problem));
   std::ofstream(source) << text;
-  std::vector<std::string> command = {compiler.path, "-std=c++20", "-O1", "-fPIC", "-shared", "-w", "-fvisibility=hidden"};
+  std::vector<std::string> command = {compiler.path, "-std=c++20",         "-O1", "-fPIC", "-shared",
+                                      "-w",          "-fvisibility=hidden"};
   for (const std::string& folder : include_folders(folders)) command.push_back(text::cat("-I", folder));
-  for (const std::string& word : {std::string("-x"), std::string("c++"), source, std::string("-o"), library}) command.push_back(word);
+  for (const std::string& word : {std::string("-x"), std::string("c++"), source, std::string("-o"), library})
+    command.push_back(word);
   const codegen::ProcessResult result = codegen::run_process(command, 300);
   unlink(source.c_str());
   const bool is_built = result.end == codegen::ProcessResult::End::exited && result.status == 0;
@@ -109,7 +116,8 @@ EditedFunction build(const std::string& text, const std::string& what, const std
 /// Runs an edited function instead of a program.
 class EditedRun final : public ProgramRunner {
  public:
-  EditedRun(EditedFunction function, const Trace& trace) : function_(function), name_(trace.name), results_(returned_values(trace)) {}
+  EditedRun(EditedFunction function, const Trace& trace)
+      : function_(function), name_(trace.name), results_(returned_values(trace)) {}
   void run(std::span<const Tensor> inputs, std::vector<Tensor>& results) const override {
     const InterpreterScope eager(nullptr);
     const NoGrad no_grad;
@@ -123,8 +131,8 @@ class EditedRun final : public ProgramRunner {
       if (is_number || next == made.size()) continue;
       result = made[next++];
       if (!wanted.is_tensor() || (result.defined() && type_text(result) == wanted.tensor().type_text())) continue;
-      fail(text::cat("result ", results.size() - 1, " of the edited ", name_, " is ", result.defined() ? type_text(result) : "nothing", ", not ",
-                     wanted.tensor().type_text()));
+      fail(text::cat("result ", results.size() - 1, " of the edited ", name_, " is ",
+                     result.defined() ? type_text(result) : "nothing", ", not ", wanted.tensor().type_text()));
     }
     if (next != made.size()) fail(text::cat("the edited ", name_, " gives ", made.size(), " tensors, not ", next));
   }
@@ -137,8 +145,11 @@ class EditedRun final : public ProgramRunner {
 
 /// The types of a trace's inputs.
 std::string types_of(const Trace& trace) {
-  std::string out = trace.tags.has(Tag::backward) ? "backward" : trace.tags.has(Tag::augmented_forward) ? "augmented" : "plain";
-  for (const Value& input : input_values(trace)) out += text::cat(" ", input.is_tensor() ? input.tensor().type_text() : "number");
+  std::string out = trace.tags.has(Tag::backward)            ? "backward"
+                    : trace.tags.has(Tag::augmented_forward) ? "augmented"
+                                                             : "plain";
+  for (const Value& input : input_values(trace))
+    out += text::cat(" ", input.is_tensor() ? input.tensor().type_text() : "number");
   return out;
 }
 
@@ -165,7 +176,8 @@ std::shared_ptr<detail::JitState> state_with_edited(const Jitted& f, const Edite
   const auto add = [&](const std::string& text, bool is_backward, const char* what) {
     if (text.empty()) return;
     std::vector<std::shared_ptr<const Program>> programs = programs_of_last_call(f, "with_edited");
-    std::erase_if(programs, [&](const auto& program) { return program->trace().tags.has(Tag::backward) != is_backward; });
+    std::erase_if(programs,
+                  [&](const auto& program) { return program->trace().tags.has(Tag::backward) != is_backward; });
     if (programs.empty()) fail(text::cat("the last call has run no ", what));
     if (programs.size() > 1) fail("the function has graph breaks, and so several traces");
     const Trace& trace = programs.front()->trace();
@@ -174,8 +186,8 @@ std::shared_ptr<detail::JitState> state_with_edited(const Jitted& f, const Edite
   add(edited.forward, false, "forward");
   add(edited.backward, true, "backward");
   const detail::JitState& state = *f.state();
-  return std::make_shared<detail::JitState>(state.shared_callable(), state.options(), state.names_executors(), state.transforms(),
-                                            state.open_scope(), at, std::move(edits));
+  return std::make_shared<detail::JitState>(state.shared_callable(), state.options(), state.names_executors(),
+                                            state.transforms(), state.open_scope(), at, std::move(edits));
 }
 
 }  // namespace fulgurite::examine

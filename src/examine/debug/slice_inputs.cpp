@@ -28,7 +28,8 @@ std::vector<Tensor> chosen(const Trace& trace, const Trace& slice, const std::ve
       by_id.emplace_back(value.tensor().id, inputs[next++]);
     }
   const auto tensors = static_cast<size_t>(std::ranges::count_if(given, [](const Value& v) { return v.is_tensor(); }));
-  if (tensors != inputs.size()) throw UserError(text::cat(trace.name, " takes ", tensors, " tensors, got ", inputs.size()));
+  if (tensors != inputs.size())
+    throw UserError(text::cat(trace.name, " takes ", tensors, " tensors, got ", inputs.size()));
   // An item may be unpacked under another name.
   for (const BoundSymbol& bound : trace.bound_symbols.read()) {
     if (bound.symbol->qualified_name() != "prims.unpack_sequence") continue;
@@ -43,7 +44,8 @@ std::vector<Tensor> chosen(const Trace& trace, const Trace& slice, const std::ve
   std::vector<Tensor> out;
   for (const Value& arg : slice.args) {
     const auto found = std::ranges::find_if(by_id, [&](const auto& pair) { return pair.first == arg.tensor().id; });
-    if (found == by_id.end()) throw InternalError(text::cat("the slice needs ", proxy_name(arg), ", which is not an input of ", trace.name));
+    if (found == by_id.end())
+      throw InternalError(text::cat("the slice needs ", proxy_name(arg), ", which is not an input of ", trace.name));
     out.push_back(found->second);
   }
   return out;

@@ -12,23 +12,26 @@ namespace fulgurite::examine {
 
 Trace slice(const Trace& trace, int first, int last) { return slice_of(trace, first, last); }
 
-std::vector<Tensor> run_slice(const Trace& trace, int first, int last, const std::vector<Tensor>& inputs, const std::vector<std::string>& executors) {
+std::vector<Tensor> run_slice(const Trace& trace, int first, int last, const std::vector<Tensor>& inputs,
+                              const std::vector<std::string>& executors) {
   check_not_recording("run_slice");
   const NoGrad no_grad;
   const Trace slice = slice_of(trace, first, last);
   if (slice.args.size() != inputs.size())
-    throw UserError(text::cat("run_slice: lines [", first, ", ", last, ") of ", trace.name, " take ", slice.args.size(), " tensors (",
-                              text::join(slice.args, [](const Value& arg) { return proxy_name(arg); }), "), got ", inputs.size()));
+    throw UserError(text::cat("run_slice: lines [", first, ", ", last, ") of ", trace.name, " take ", slice.args.size(),
+                              " tensors (", text::join(slice.args, [](const Value& arg) { return proxy_name(arg); }),
+                              "), got ", inputs.size()));
   std::vector<Tensor> results;
   for (size_t i = 0; i < inputs.size(); ++i)
     if (!inputs[i].defined() || type_text(inputs[i]) != slice.args[i].tensor().type_text())
-      throw UserError(text::cat("run_slice: ", proxy_name(slice.args[i]), " is ", slice.args[i].tensor().type_text(), ", got ",
-                                inputs[i].defined() ? type_text(inputs[i]) : "nothing"));
+      throw UserError(text::cat("run_slice: ", proxy_name(slice.args[i]), " is ", slice.args[i].tensor().type_text(),
+                                ", got ", inputs[i].defined() ? type_text(inputs[i]) : "nothing"));
   Program(executable_slice(slice, executors)).run(inputs, results);
   return results;
 }
 
-std::map<std::string, Tensor> run_lines(const Trace& trace, const std::vector<Tensor>& inputs, const std::vector<std::string>& executors) {
+std::map<std::string, Tensor> run_lines(const Trace& trace, const std::vector<Tensor>& inputs,
+                                        const std::vector<std::string>& executors) {
   check_not_recording("run_lines");
   const NoGrad no_grad;
   const Trace all = concrete(trace);

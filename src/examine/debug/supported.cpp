@@ -34,14 +34,19 @@ class Watch final : public Interpreter, public UnknownCalls {
       const bool runs = runs_without_gradient(symbol, arguments, at, results);
       if (runs) operators_[position].has_gradient = false;
       const std::string what = text::cat(call_text(symbol, arguments), ": ", error.complaint());
-      if (runs) found_.push_back({Supported::Kind::no_gradient, what, "detach() its arguments, or register a gradient rule", at});
+      if (runs)
+        found_.push_back(
+            {Supported::Kind::no_gradient, what, "detach() its arguments, or register a gradient rule", at});
       else found_.push_back({Supported::Kind::refused, what, "", at});
       if (!runs && !stand_in(symbol, arguments, results)) throw;
     }
   }
-  Value unknown_call(std::string_view name, const std::vector<Value>& args, std::span<const std::string_view> similar, SourceLocation at) override {
+  Value unknown_call(std::string_view name, const std::vector<Value>& args, std::span<const std::string_view> similar,
+                     SourceLocation at) override {
     found_.push_back({Supported::Kind::unknown_operator, text::cat("there is no operator '", name, "'"),
-                      text::join(similar, [](std::string_view s) { return s; }, " or "), at});
+                      text::join(
+                          similar, [](std::string_view s) { return s; }, " or "),
+                      at});
     for (const Value& arg : args)
       if (arg.is_tensor()) return Value(Tensor(arg));
     throw UserError(text::cat("there is no operator '", name, "'"), at);
@@ -64,9 +69,11 @@ class Watch final : public Interpreter, public UnknownCalls {
 
   /// Notes the error or break that ended the function.
   void note_end(const std::string& what) {
-    if (found_.empty() || found_.back().kind == Supported::Kind::graph_break) found_.push_back({Supported::Kind::refused, what, "", {}});
+    if (found_.empty() || found_.back().kind == Supported::Kind::graph_break)
+      found_.push_back({Supported::Kind::refused, what, "", {}});
     std::string& instead = found_.back().instead;
-    instead += text::cat(instead.empty() ? "" : "; ", "nothing stands for its result: what comes after it was not looked at");
+    instead +=
+        text::cat(instead.empty() ? "" : "; ", "nothing stands for its result: what comes after it was not looked at");
   }
   Supported take() { return {std::move(operators_), std::move(found_)}; }
 

@@ -46,9 +46,11 @@ std::string filled(std::string_view page, const std::vector<std::pair<std::strin
 }  // namespace
 
 std::string html(const Jitted& f, const HtmlOptions& options) {
-  const std::string scripts = text::cat(explorer::data_js, explorer::trace_js, explorer::inspector_js, explorer::pictures_js, explorer::main_js);
+  const std::string scripts = text::cat(explorer::data_js, explorer::trace_js, explorer::inspector_js,
+                                        explorer::pictures_js, explorer::main_js);
   const std::string data = without_markup(explorer_data(f, options));
-  return filled(explorer::page_html, {{"style", std::string(explorer::style_css)}, {"data", data}, {"script", scripts}});
+  return filled(explorer::page_html,
+                {{"style", std::string(explorer::style_css)}, {"data", data}, {"script", scripts}});
 }
 
 void write_html(const Jitted& f, const std::string& path, const HtmlOptions& options) {

@@ -52,9 +52,10 @@ class Data {
     std::string title = options_.title;
     if (title.empty()) title = title_;
     const std::string files = lines_.files();
-    return text::cat("{\"title\": ", json::quote(title), ", \"library\": \"fulgurite ", FULGURITE_VERSION, "\",\n\"files\": ", files,
-                     ",\n\"sources\": ", lines_.sources(), ",\n\"lines\": ", lines_.lines(), ",\n\"groups\": [", groups_,
-                     "],\n\"kernels\": {", kernels_, "},\n\"profile\": ", options_.profile ? profile() : std::string("null"), "}");
+    return text::cat("{\"title\": ", json::quote(title), ", \"library\": \"fulgurite ", FULGURITE_VERSION,
+                     "\",\n\"files\": ", files, ",\n\"sources\": ", lines_.sources(), ",\n\"lines\": ", lines_.lines(),
+                     ",\n\"groups\": [", groups_, "],\n\"kernels\": {", kernels_,
+                     "},\n\"profile\": ", options_.profile ? profile() : std::string("null"), "}");
   }
 
  private:
@@ -87,11 +88,12 @@ class Data {
     for (size_t i = 0; i < stages.size(); ++i) {
       const Trace& stage = stages[i];
       const std::string title = stage.provenance.empty() ? "As recorded" : stage.provenance;
-      list += text::cat(list.empty() ? "" : ",\n", "{\"title\": ", json::quote(title), ", \"ms\": ", json::number(stage.milliseconds),
-                        ", \"name\": ", json::quote(stage.name), ", \"lines\": ", lines_.add(stage), "}");
+      list += text::cat(list.empty() ? "" : ",\n", "{\"title\": ", json::quote(title),
+                        ", \"ms\": ", json::number(stage.milliseconds), ", \"name\": ", json::quote(stage.name),
+                        ", \"lines\": ", lines_.add(stage), "}");
     }
-    groups_ += text::cat(groups_.empty() ? "\n" : ",\n", "{\"name\": ", json::quote(name), ", \"stages\": [\n", list, "]",
-                         program ? as_run(stages.back(), *program) : std::string(), "}");
+    groups_ += text::cat(groups_.empty() ? "\n" : ",\n", "{\"name\": ", json::quote(name), ", \"stages\": [\n", list,
+                         "]", program ? as_run(stages.back(), *program) : std::string(), "}");
   }
 
   std::string as_run(const Trace& trace, const Program& program) {
@@ -102,8 +104,9 @@ class Data {
       const std::string name = json::quote(identifier(life.name)), type = json::quote(life.type);
       return text::cat("[", name, ", ", type, ", ", life.bytes, ", ", life.first, ", ", life.last, "]");
     });
-    std::string out = text::cat(", \"arguments\": ", arguments, ", \"alive\": ", alive, ", \"inputs\": ", report.input_bytes, ", \"peak\": ",
-                                report.peak_line, ", \"lives\": ", lives);
+    std::string out =
+        text::cat(", \"arguments\": ", arguments, ", \"alive\": ", alive, ", \"inputs\": ", report.input_bytes,
+                  ", \"peak\": ", report.peak_line, ", \"lives\": ", lives);
     if (!program.is_made()) return out;
     out += text::cat(", \"arena\": ", program.planned_bytes());
     add_kernels(program);
@@ -115,9 +118,10 @@ class Data {
     for (const BoundSymbol& bound : get_fusion_symbols(program.trace())) {
       const FoundFusion found = find_fusion(f_, bound.name(), "write_html");
       const FusionTensors tensors = tensors_of(found);
-      kernels_ += text::cat(kernels_.empty() ? "\n" : ",\n", json::quote(bound.name()), ": {\"source\": ",
-                            json::quote(kernel_text(*found.bound->implementation)), ", \"inputs\": ", tensors_json(tensors.inputs), ", \"outputs\": ",
-                            tensors_json(tensors.outputs), "}");
+      kernels_ += text::cat(kernels_.empty() ? "\n" : ",\n", json::quote(bound.name()),
+                            ": {\"source\": ", json::quote(kernel_text(*found.bound->implementation)),
+                            ", \"inputs\": ", tensors_json(tensors.inputs),
+                            ", \"outputs\": ", tensors_json(tensors.outputs), "}");
     }
   }
 
@@ -130,8 +134,8 @@ class Data {
       if (part.runs == 0) break;
       return text::cat(", \"runs\": ", part.runs, ", \"cost\": ", array(part.lines, [](const Report::Line& l) {
                          if (l.microseconds == 0) return std::string("0");
-                         return text::cat("[", json::number(l.microseconds), ",", l.bytes_read, ",", l.bytes_written, ",", l.operations, ",",
-                                          json::number(l.share_of_limit), "]");
+                         return text::cat("[", json::number(l.microseconds), ",", l.bytes_read, ",", l.bytes_written,
+                                          ",", l.operations, ",", json::number(l.share_of_limit), "]");
                        }));
     }
     return "";
@@ -139,7 +143,8 @@ class Data {
 
   static std::string rows(const std::vector<Report::Row>& all) {
     return array(all, [](const Report::Row& r) {
-      return text::cat("[", json::quote(r.name), ", ", r.count, ", ", json::number(r.microseconds), ", ", r.bytes, ", ", r.operations, "]");
+      return text::cat("[", json::quote(r.name), ", ", r.count, ", ", json::number(r.microseconds), ", ", r.bytes, ", ",
+                       r.operations, "]");
     });
   }
   std::string profile() const {
@@ -148,11 +153,11 @@ class Data {
     const std::string bandwidths = array(limits.bandwidths, [](const MachineLimits::Bandwidth& b) {
       return text::cat("[", b.bytes, ", ", json::number(b.bytes_per_second), "]");
     });
-    return text::cat("{\"step\": ", json::number(report.step), ", \"plain\": ", json::number(report.plain_step), ", \"lines\": ",
-                     json::number(report.in_lines()), ", \"steps\": ", report.steps, ",\n\"operators\": ", rows(report.by_operator()),
-                     ",\n\"sources\": ", rows(report.by_user_line()), ",\n\"threads\": ", limits.threads, ", \"f32\": ",
-                     json::number(limits.f32_operations), ", \"bf16\": ", json::number(limits.bf16_operations), ", \"bandwidths\": ",
-                     bandwidths, "}");
+    return text::cat("{\"step\": ", json::number(report.step), ", \"plain\": ", json::number(report.plain_step),
+                     ", \"lines\": ", json::number(report.in_lines()), ", \"steps\": ", report.steps,
+                     ",\n\"operators\": ", rows(report.by_operator()), ",\n\"sources\": ", rows(report.by_user_line()),
+                     ",\n\"threads\": ", limits.threads, ", \"f32\": ", json::number(limits.f32_operations),
+                     ", \"bf16\": ", json::number(limits.bf16_operations), ", \"bandwidths\": ", bandwidths, "}");
   }
 
   const Jitted& f_;

@@ -32,7 +32,8 @@ std::string types_of(const BoundSymbol& bound) {
   for_each_output(bound, [&](const Value& output) {
     if (!output.is_proxy()) return;
     const std::string type = quoted_type(output, false);
-    out += text::cat(out.empty() ? "" : "\n", identifier(proxy_name(output)), ": ", std::string_view(type).substr(1, type.size() - 2));
+    out += text::cat(out.empty() ? "" : "\n", identifier(proxy_name(output)), ": ",
+                     std::string_view(type).substr(1, type.size() - 2));
   });
   return out;
 }
@@ -40,7 +41,8 @@ std::string types_of(const BoundSymbol& bound) {
 std::string outputs_of(const BoundSymbol& bound) {
   std::string out;
   const auto add = [&](const Value& output) {
-    if (output.is_proxy() || output.is_collection()) out += text::cat(out.empty() ? "" : " ", identifier(proxy_name(output)));
+    if (output.is_proxy() || output.is_collection())
+      out += text::cat(out.empty() ? "" : " ", identifier(proxy_name(output)));
   };
   // The elements of a collection are named by the op that unpacks it.
   for (const Value& output : bound.outputs) output.is_collection() ? add(output) : for_each_leaf(output, add);
@@ -48,7 +50,8 @@ std::string outputs_of(const BoundSymbol& bound) {
 }
 
 std::string origins_json(const BoundSymbol& bound) {
-  static constexpr std::string_view parts[] = {"", "accumulation", "zeros", "unbroadcast", "cast", "copy", "recomputation", "node"};
+  static constexpr std::string_view parts[] = {"",     "accumulation", "zeros",         "unbroadcast",
+                                               "cast", "copy",         "recomputation", "node"};
   std::string out;
   for (const ForwardOrigin& origin : bound.forward_origins())
     out += text::cat(out.empty() ? "" : ", ", "[", json::quote(identifier(origin.result)), ", ",
@@ -56,10 +59,12 @@ std::string origins_json(const BoundSymbol& bound) {
   return "[" + out + "]";
 }
 
-std::string op_json(Kind kind, const std::string& text, const std::string& types, const std::string& outputs, std::string_view executor, int source,
-                      const std::string& subops, const std::string& origins, bool is_backward) {
-  return text::cat("[", static_cast<int>(kind), ", ", json::quote(text), ", ", json::quote(types), ", ", json::quote(outputs), ", ",
-                   json::quote(executor), ", ", source, ", ", subops, ", ", origins, ", ", is_backward ? "1]" : "0]");
+std::string op_json(Kind kind, const std::string& text, const std::string& types, const std::string& outputs,
+                    std::string_view executor, int source, const std::string& subops, const std::string& origins,
+                    bool is_backward) {
+  return text::cat("[", static_cast<int>(kind), ", ", json::quote(text), ", ", json::quote(types), ", ",
+                   json::quote(outputs), ", ", json::quote(executor), ", ", source, ", ", subops, ", ", origins, ", ",
+                   is_backward ? "1]" : "0]");
 }
 
 }  // namespace
@@ -92,7 +97,8 @@ std::string ExplorerOps::subops(const BoundSymbol& bound) {
       std::string op = printed.str();
       while (!op.empty() && op.back() == '\n') op.pop_back();
       const int source = add_source(inside.source);
-      const int id = add_op(op_json(Kind::call, statement_in(op), types_of(inside), outputs_of(inside), "", source, "[]", "[]", false));
+      const int id = add_op(
+          op_json(Kind::call, statement_in(op), types_of(inside), outputs_of(inside), "", source, "[]", "[]", false));
       out += text::cat(out.empty() ? "" : ", ", "[", depth, ", ", id, "]");
       self(self, inside, depth + 1);
     }
@@ -103,12 +109,13 @@ std::string ExplorerOps::subops(const BoundSymbol& bound) {
 
 int ExplorerOps::add_bound(const BoundSymbol& bound, const std::string& printed) {
   const std::string_view executor = bound.implementation ? executor_name(*bound.implementation) : std::string_view();
-  return add_op(op_json(kind_of(bound), statement_in(printed), types_of(bound), outputs_of(bound), executor, add_source(bound.source),
-                            subops(bound), origins_json(bound), !bound.forward.empty()));
+  return add_op(op_json(kind_of(bound), statement_in(printed), types_of(bound), outputs_of(bound), executor,
+                        add_source(bound.source), subops(bound), origins_json(bound), !bound.forward.empty()));
 }
 
 size_t ExplorerOps::arguments_of(const Trace& trace) {
-  return static_cast<size_t>(std::ranges::count_if(trace.args, [](const Value& arg) { return arg.is_proxy() || arg.is_collection(); }));
+  return static_cast<size_t>(
+      std::ranges::count_if(trace.args, [](const Value& arg) { return arg.is_proxy() || arg.is_collection(); }));
 }
 
 std::string ExplorerOps::add(const Trace& trace) {

@@ -77,20 +77,24 @@ FoundFusion find_fusion(const Jitted& f, std::string_view name, const char* what
   for (const auto& stages : {last_traces(f), last_backward_traces(f)}) {
     const BoundSymbol* const shown = stages.empty() ? nullptr : find_op(stages.back(), name);
     for (const auto& program : last)
-      if (const BoundSymbol* bound = shown ? find_counterpart(program->trace(), *shown) : nullptr) return {program, bound};
+      if (const BoundSymbol* bound = shown ? find_counterpart(program->trace(), *shown) : nullptr)
+        return {program, bound};
   }
   const std::vector<std::string> names = fusion_names(f);
-  throw UserError(text::cat(what, ": the function has no fusion \"", name, "\"; ",
-                            names.empty() ? std::string("its last call ran none (a small function is not fused unless JitOptions::executors names "
-                                                        "\"fuser\")")
-                                          : text::cat("its last call ran ", text::join(names, [](const std::string& n) { return n; }))));
+  throw UserError(text::cat(
+      what, ": the function has no fusion \"", name, "\"; ",
+      names.empty()
+          ? std::string("its last call ran none (a small function is not fused unless JitOptions::executors names "
+                        "\"fuser\")")
+          : text::cat("its last call ran ", text::join(names, [](const std::string& n) { return n; }))));
 }
 
 FusionTensors tensors_of(const FoundFusion& found) {
   const ExecutionPlan& plan = found.program->plan();
   const std::vector<SlotLayout> layouts = slot_layouts(plan, found.program->last_inputs());
   const auto step = std::ranges::find_if(plan.steps, [&](const Step& s) { return s.bound == found.bound; });
-  if (step == plan.steps.end()) throw InternalError(text::cat(found.bound->symbol->qualified_name(), " is not a step of its program"));
+  if (step == plan.steps.end())
+    throw InternalError(text::cat(found.bound->symbol->qualified_name(), " is not a step of its program"));
   FusionTensors out;
   std::vector<int> memory;
   size_t next = 0;
@@ -104,10 +108,12 @@ FusionTensors tensors_of(const FoundFusion& found) {
   });
   const ProgramMemory lies(*found.program);
   const auto position = static_cast<size_t>(step - plan.steps.begin());
-  for (size_t i = 0; i < out.inputs.size(); ++i) out.inputs[i].moved_since = lies.moved_since(step->operands[i], position);
+  for (size_t i = 0; i < out.inputs.size(); ++i)
+    out.inputs[i].moved_since = lies.moved_since(step->operands[i], position);
   for (int k = 0; k < step->result_count; ++k) {
     const int slot = step->result + k;
-    FusionInput& output = out.outputs.emplace_back(described(found.bound->outputs.read()[static_cast<size_t>(k)].tensor(), layout_of(layouts, slot)));
+    FusionInput& output = out.outputs.emplace_back(
+        described(found.bound->outputs.read()[static_cast<size_t>(k)].tensor(), layout_of(layouts, slot)));
     output.is_made = true;
     output.moved_since = lies.moved_since(slot, position);
     // Written over an input.

@@ -73,14 +73,16 @@ FusionReport fusion_report(const Jitted& f, std::string_view fusion) {
   report.name = found.bound->name();
   for (const FusionInput& input : tensors.inputs)
     if (input.shares_with.empty()) report.bytes_read += distinct_elements(input) * size_of(input.dtype);
-  for (const FusionInput& output : tensors.outputs) report.bytes_written += distinct_elements(output) * size_of(output.dtype);
+  for (const FusionInput& output : tensors.outputs)
+    report.bytes_written += distinct_elements(output) * size_of(output.dtype);
   report.operations = operation_count(*found.bound);
   report.last_runs = last_runs(found);
-  report.microseconds = report.last_runs.empty() ? measured_microseconds(found, tensors.inputs) : median(report.last_runs);
+  report.microseconds =
+      report.last_runs.empty() ? measured_microseconds(found, tensors.inputs) : median(report.last_runs);
   if (report.microseconds > 0)
-    report.share_of_limit =
-        min_microseconds(report.bytes_read + report.bytes_written, report.operations, machine_limits(), computes_in_bf16(*found.bound)) /
-        report.microseconds;
+    report.share_of_limit = min_microseconds(report.bytes_read + report.bytes_written, report.operations,
+                                             machine_limits(), computes_in_bf16(*found.bound)) /
+                            report.microseconds;
   report.inputs = std::move(tensors.inputs);
   report.outputs = std::move(tensors.outputs);
   return report;

@@ -14,9 +14,12 @@ std::ostream& print_value(std::ostream& out, const Value& value) {
   switch (value.kind()) {
     case Value::Kind::none: return out << "None";
     case Value::Kind::tensor: return out << proxy_name(value);
-    case Value::Kind::integer: return value.is_proxy() ? out << proxy_name(value) : out << text::cat(value.integer().hint());
-    case Value::Kind::floating: return value.is_proxy() ? out << proxy_name(value) : out << text::cat(value.floating().hint());
-    case Value::Kind::boolean: return value.is_proxy() ? out << proxy_name(value) : out << (value.boolean().hint() ? "true" : "false");
+    case Value::Kind::integer:
+      return value.is_proxy() ? out << proxy_name(value) : out << text::cat(value.integer().hint());
+    case Value::Kind::floating:
+      return value.is_proxy() ? out << proxy_name(value) : out << text::cat(value.floating().hint());
+    case Value::Kind::boolean:
+      return value.is_proxy() ? out << proxy_name(value) : out << (value.boolean().hint() ? "true" : "false");
     case Value::Kind::string: return out << '"' << value.string() << '"';
     case Value::Kind::dtype: return out << value.dtype();
     case Value::Kind::device: return out << value.device();
@@ -42,7 +45,8 @@ namespace examine {
 namespace {
 
 void print_tensor(std::ostream& out, const char* what, const FusionInput& tensor) {
-  out << "  " << what << ' ' << tensor.name << ": \"" << tensor.device << ' ' << tensor.dtype << tensor.shape << "\", strides " << tensor.strides;
+  out << "  " << what << ' ' << tensor.name << ": \"" << tensor.device << ' ' << tensor.dtype << tensor.shape
+      << "\", strides " << tensor.strides;
   if (tensor.offset != 0) out << ", offset " << tensor.offset;
   if (!tensor.shares_with.empty()) out << ", shares the storage of " << tensor.shares_with;
   out << '\n';
@@ -54,14 +58,16 @@ std::ostream& operator<<(std::ostream& out, const FusionReport& report) {
   out << report.name << '\n';
   for (const FusionInput& input : report.inputs) print_tensor(out, "reads", input);
   for (const FusionInput& output : report.outputs) print_tensor(out, "makes", output);
-  const auto rounded = [](double value) { return text::cat(static_cast<double>(static_cast<int64_t>(value * 100 + 0.5)) / 100); };
+  const auto rounded = [](double value) {
+    return text::cat(static_cast<double>(static_cast<int64_t>(value * 100 + 0.5)) / 100);
+  };
   const double bytes = static_cast<double>(report.bytes_read + report.bytes_written);
-  out << "  " << report.bytes_read << " B read, " << report.bytes_written << " B written, " << report.operations << " operations, "
-      << rounded(report.microseconds) << " us";
+  out << "  " << report.bytes_read << " B read, " << report.bytes_written << " B written, " << report.operations
+      << " operations, " << rounded(report.microseconds) << " us";
   if (report.microseconds > 0)
     out << " (" << rounded(bytes / report.microseconds / 1e3) << " GB/s, "
-        << rounded(static_cast<double>(report.operations) / report.microseconds / 1e3) << " GFLOP/s, " << rounded(100 * report.share_of_limit)
-        << " % of what the machine does at best)";
+        << rounded(static_cast<double>(report.operations) / report.microseconds / 1e3) << " GFLOP/s, "
+        << rounded(100 * report.share_of_limit) << " % of what the machine does at best)";
   if (!report.last_runs.empty()) out << "\n  last runs: " << text::join(report.last_runs, rounded) << " us";
   return out << '\n';
 }
@@ -79,8 +85,8 @@ std::ostream& operator<<(std::ostream& out, const Difference& difference) {
 }
 
 std::ostream& operator<<(std::ostream& out, const BrokenPass& found) {
-  out << "after \"" << found.pass << "\", stage " << found.stage << " of the " << (found.side == Stage::forward ? "forward" : "backward") << ": "
-      << found.difference;
+  out << "after \"" << found.pass << "\", stage " << found.stage << " of the "
+      << (found.side == Stage::forward ? "forward" : "backward") << ": " << found.difference;
   if (!found.before.empty()) out << "; before it: " << found.before;
   return out;
 }

@@ -53,7 +53,8 @@ KernelLayout layout_of(const fuser::FusionKernel& kernel) {
   return out;
 }
 
-Kernel::Kernel(void (*function)(), const KernelLayout& layout) : inputs_(layout.inputs.size()), results_(layout.outputs.size()) {
+Kernel::Kernel(void (*function)(), const KernelLayout& layout)
+    : inputs_(layout.inputs.size()), results_(layout.outputs.size()) {
   codegen::Kernel loop;
   for (const examine::KernelOperand& input : layout.inputs) loop.inputs.push_back(operand(input));
   for (const examine::KernelOperand& output : layout.outputs) loop.outputs.push_back(operand(output));
@@ -62,13 +63,14 @@ Kernel::Kernel(void (*function)(), const KernelLayout& layout) : inputs_(layout.
   loop.first_column_dimension = layout.first_column_dimension;
   loop.has_row_sums = layout.has_row_sums;
   loop.has_column_sums = layout.has_column_sums;
-  made_ = std::make_shared<const fuser::FusionKernel>(loop, layout.kept_rows, std::string(), reinterpret_cast<kernels::KernelFunction>(function));
+  made_ = std::make_shared<const fuser::FusionKernel>(loop, layout.kept_rows, std::string(),
+                                                      reinterpret_cast<kernels::KernelFunction>(function));
 }
 
 void Kernel::run(std::span<const Tensor> inputs, std::span<const Tensor> results) const {
   if (inputs.size() != inputs_ || results.size() != results_)
-    throw UserError(text::cat("Kernel::run: the kernel has ", inputs_, " inputs and ", results_, " outputs, got ", inputs.size(), " and ",
-                              results.size()));
+    throw UserError(text::cat("Kernel::run: the kernel has ", inputs_, " inputs and ", results_, " outputs, got ",
+                              inputs.size(), " and ", results.size()));
   run_fusion(*static_cast<const fuser::FusionKernel*>(made_.get()), inputs, results);
 }
 
@@ -76,34 +78,47 @@ ProductLayout layout_of(const fused_gemm::GemmKernel& kernel) {
   const codegen::GemmForm& form = kernel.product().form;
   const kernels::ProductTiles& tiles = kernel.tiles();
   std::vector<ProductOperand> operands;
-  for (const codegen::GemmEpilogue::Operand& operand : form.epilogue.operands) operands.push_back({operand.dtype, operand.is_row});
-  return {form.left, form.right, form.number, form.epilogue.results, std::move(operands), kernel.product().is_linear,
-          {tiles.tile_rows, tiles.panel_rows, tiles.step_depth, tiles.slice_steps, tiles.several_steps, tiles.block_rows, tiles.packed_numbers}};
+  for (const codegen::GemmEpilogue::Operand& operand : form.epilogue.operands)
+    operands.push_back({operand.dtype, operand.is_row});
+  return {form.left,
+          form.right,
+          form.number,
+          form.epilogue.results,
+          std::move(operands),
+          kernel.product().is_linear,
+          {tiles.tile_rows, tiles.panel_rows, tiles.step_depth, tiles.slice_steps, tiles.several_steps,
+           tiles.block_rows, tiles.packed_numbers}};
 }
 
 Product::Product(void (*pack)(), void (*multiply)(), const ProductLayout& layout)
     : inputs_(2 + layout.operands.size()), results_(layout.results.size()) {
   const ProductTiles& tiles = layout.tiles;
-  if (std::min({tiles.tile_rows, tiles.panel_rows, tiles.step_depth, tiles.slice_steps, tiles.several_steps, tiles.block_rows,
-                tiles.packed_numbers}) < 1)
-    throw UserError("Product: the layout's tiles must be those that the kernels were written for; a program that `fulgurite repro` writes has them");
+  if (std::min({tiles.tile_rows, tiles.panel_rows, tiles.step_depth, tiles.slice_steps, tiles.several_steps,
+                tiles.block_rows, tiles.packed_numbers}) < 1)
+    throw UserError(
+        "Product: the layout's tiles must be those that the kernels were written for; a program that `fulgurite repro` writes has them");
   if (results_ + layout.operands.size() > codegen::max_gemm_matrices || results_ == 0)
-    throw UserError(text::cat("Product: the layout has ", results_, " results and ", layout.operands.size(), " operands beside the product's, the most are ",
-                              codegen::max_gemm_matrices, " together"));
+    throw UserError(text::cat("Product: the layout has ", results_, " results and ", layout.operands.size(),
+                              " operands beside the product's, the most are ", codegen::max_gemm_matrices,
+                              " together"));
   codegen::matrix_unit_is_usable();  // requests AMX from the system, if the kernels use it
   codegen::CompiledGemm kernels;
   kernels.pack = reinterpret_cast<kernels::ProductFunction>(pack);
   kernels.multiply = reinterpret_cast<kernels::ProductFunction>(multiply);
-  kernels.tiles = {tiles.tile_rows, tiles.panel_rows, tiles.step_depth, tiles.slice_steps, tiles.several_steps, tiles.block_rows, tiles.packed_numbers};
+  kernels.tiles = {tiles.tile_rows,     tiles.panel_rows, tiles.step_depth,    tiles.slice_steps,
+                   tiles.several_steps, tiles.block_rows, tiles.packed_numbers};
   codegen::GemmForm form{layout.left, layout.right, layout.number, {}};
   form.epilogue.results = layout.results;
-  for (const ProductOperand& operand : layout.operands) form.epilogue.operands.push_back({operand.dtype, operand.is_row});
-  made_ = std::make_shared<const fused_gemm::GemmKernel>(fused_gemm::GemmOp{std::move(form), layout.is_linear}, std::move(kernels));
+  for (const ProductOperand& operand : layout.operands)
+    form.epilogue.operands.push_back({operand.dtype, operand.is_row});
+  made_ = std::make_shared<const fused_gemm::GemmKernel>(fused_gemm::GemmOp{std::move(form), layout.is_linear},
+                                                         std::move(kernels));
 }
 
 void Product::run(std::span<const Tensor> inputs, std::span<const Tensor> results) const {
   if (inputs.size() != inputs_ || results.size() != results_)
-    throw UserError(text::cat("Product::run: the product has ", inputs_, " inputs and ", results_, " outputs, got ", inputs.size(), " and ", results.size()));
+    throw UserError(text::cat("Product::run: the product has ", inputs_, " inputs and ", results_, " outputs, got ",
+                              inputs.size(), " and ", results.size()));
   run_fusion(*static_cast<const fused_gemm::GemmKernel*>(made_.get()), inputs, results);
 }
 

@@ -14,18 +14,20 @@ namespace fulgurite::examine {
 namespace {
 
 bool has_fixed_sizes(const Value& value) {
-  return !value.is_tensor() || std::ranges::none_of(value.tensor().shape, [](const Int& size) { return size.is_symbolic(); });
+  return !value.is_tensor() ||
+         std::ranges::none_of(value.tensor().shape, [](const Int& size) { return size.is_symbolic(); });
 }
 
 bool is_program(const Trace& trace) {
   const auto is_step = [](const BoundSymbol& bound) {
     bool are_fixed = true;
     for_each_output(bound, [&](const Value& output) { are_fixed = are_fixed && has_fixed_sizes(output); });
-    return are_fixed && (bound.implementation != nullptr || bound.symbol->traits.structural || bound.symbol->view != nullptr ||
-                         bound.symbol == &prims_copy__symbol);
+    return are_fixed && (bound.implementation != nullptr || bound.symbol->traits.structural ||
+                         bound.symbol->view != nullptr || bound.symbol == &prims_copy__symbol);
   };
   const bool is_ended = !trace.bound_symbols.empty() && trace.bound_symbols.back().symbol == &prims_return_symbol;
-  return is_ended && std::ranges::all_of(input_values(trace), has_fixed_sizes) && std::ranges::all_of(trace.bound_symbols.read(), is_step);
+  return is_ended && std::ranges::all_of(input_values(trace), has_fixed_sizes) &&
+         std::ranges::all_of(trace.bound_symbols.read(), is_step);
 }
 
 }  // namespace
@@ -48,7 +50,8 @@ std::unordered_map<int, Value> buffer_aliasing(const Trace& trace) {
       if (made.storage_class == StorageClass::input_memory && over_input != plan.inputs.end())
         written.emplace(output.tensor().id, inputs[static_cast<size_t>(over_input - plan.inputs.begin())]);
       for (size_t i = 0; made.storage_class == StorageClass::arena && made.root != slot - 1 && i < operands.size(); ++i)
-        if (plan.slots[static_cast<size_t>(step.operands[i])].root == made.root) written.emplace(output.tensor().id, operands[i]);
+        if (plan.slots[static_cast<size_t>(step.operands[i])].root == made.root)
+          written.emplace(output.tensor().id, operands[i]);
     });
   }
   return written;

@@ -24,7 +24,8 @@ class Events {
       add_memory(event);
     }
     close_user_line();
-    return text::cat("{\"displayTimeUnit\": \"ms\", \"otherData\": {\"program\": \"fulgurite\"}, \"traceEvents\": [\n", out_, "\n]}\n");
+    return text::cat("{\"displayTimeUnit\": \"ms\", \"otherData\": {\"program\": \"fulgurite\"}, \"traceEvents\": [\n",
+                     out_, "\n]}\n");
   }
 
  private:
@@ -33,22 +34,27 @@ class Events {
   }
   void add(const std::string& event) { out_ += text::cat(out_.empty() ? "" : ",\n", "{\"pid\": 1, ", event, "}"); }
   void name_track(int track, const char* name) {
-    add(text::cat("\"tid\": ", track, ", \"ph\": \"M\", \"name\": \"thread_name\", \"args\": {\"name\": ", json::quote(name), "}"));
+    add(text::cat("\"tid\": ", track,
+                  ", \"ph\": \"M\", \"name\": \"thread_name\", \"args\": {\"name\": ", json::quote(name), "}"));
   }
-  void add_span(int track, const std::string& name, std::string_view category, double begin, double duration, const std::string& arguments) {
-    add(text::cat("\"tid\": ", track, ", \"ph\": \"X\", \"name\": ", json::quote(name), ", \"cat\": ", json::quote(category), ", \"ts\": ",
-                  json::number(begin), ", \"dur\": ", json::number(duration), ", \"args\": {", arguments, "}"));
+  void add_span(int track, const std::string& name, std::string_view category, double begin, double duration,
+                const std::string& arguments) {
+    add(text::cat("\"tid\": ", track, ", \"ph\": \"X\", \"name\": ", json::quote(name),
+                  ", \"cat\": ", json::quote(category), ", \"ts\": ", json::number(begin),
+                  ", \"dur\": ", json::number(duration), ", \"args\": {", arguments, "}"));
   }
 
   void add_op(const Report::Event& event) {
     const Report::Line& op = line_of(event);
     const Report::Part& part = report_.parts[static_cast<size_t>(event.part)];
-    std::string arguments = text::cat("\"line\": ", json::quote(op.text), ", \"program\": ", json::quote(part.name), ", \"bytes read\": ",
-                                      op.bytes_read, ", \"bytes written\": ", op.bytes_written, ", \"operations\": ", op.operations,
-                                      ", \"share of limit\": ", json::number(op.share_of_limit));
+    std::string arguments =
+        text::cat("\"line\": ", json::quote(op.text), ", \"program\": ", json::quote(part.name),
+                  ", \"bytes read\": ", op.bytes_read, ", \"bytes written\": ", op.bytes_written,
+                  ", \"operations\": ", op.operations, ", \"share of limit\": ", json::number(op.share_of_limit));
     if (op.source.line != 0) arguments += text::cat(", \"source\": ", json::quote(sources_.text(op.source)));
     if (op.operation != op.name) arguments += text::cat(", \"operation\": ", json::quote(op.operation));
-    add_span(lines_track, op.name, op.executor.empty() ? "view" : op.executor, event.begin, event.microseconds, arguments);
+    add_span(lines_track, op.name, op.executor.empty() ? "view" : op.executor, event.begin, event.microseconds,
+             arguments);
   }
 
   // Adjacent ops of one source line are one span.
@@ -72,8 +78,8 @@ class Events {
     const int64_t alive = line_of(event).alive;
     if (alive == last_alive_) return;
     last_alive_ = alive;
-    add(text::cat("\"ph\": \"C\", \"name\": \"bytes alive\", \"ts\": ", json::number(event.begin + event.microseconds), ", \"args\": {\"bytes\": ",
-                  alive, "}"));
+    add(text::cat("\"ph\": \"C\", \"name\": \"bytes alive\", \"ts\": ", json::number(event.begin + event.microseconds),
+                  ", \"args\": {\"bytes\": ", alive, "}"));
   }
 
   const Report& report_;

@@ -56,12 +56,15 @@ int64_t operation_count(const BoundSymbol& bound) {
   if (!is_floating_work || bound.symbol == &prims_copy__symbol) return 0;
   // Two operations for each summed element.
   const std::string_view name = bound.symbol->qualified_name();
-  if (name == "torch.matmul" || name == "torch.nn.functional.linear") return 2 * results * last_size(bound.args.read()[0]);
+  if (name == "torch.matmul" || name == "torch.nn.functional.linear")
+    return 2 * results * last_size(bound.args.read()[0]);
   if (name == "prims.convolution") {
     const bool transposed = bound.args.read()[6].boolean().hint();
-    return 2 * (transposed ? elements(bound.args.read()[0].tensor()) : results) * gemms_of_convolution(bound.args.read()[1]);
+    return 2 * (transposed ? elements(bound.args.read()[0].tensor()) : results) *
+           gemms_of_convolution(bound.args.read()[1]);
   }
-  if (name == "prims.convolution_weight") return 2 * elements(bound.args.read()[0].tensor()) * gemms_of_convolution(bound.outputs.read()[0]);
+  if (name == "prims.convolution_weight")
+    return 2 * elements(bound.args.read()[0].tensor()) * gemms_of_convolution(bound.outputs.read()[0]);
   return traits.reduction ? max_argument_elements(bound) : results;
 }
 

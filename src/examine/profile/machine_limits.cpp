@@ -11,7 +11,9 @@ namespace fulgurite::examine {
 
 namespace {
 
-double seconds_now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 /// The least time of a call, among those of about so many seconds and at least three.
 template <class Call>
@@ -32,7 +34,8 @@ double product_operations(Dtype dtype) {
   const NoGrad no_grad;
   const std::vector<std::string> all = all_executors();
   const bool has_library = std::ranges::find(all, "onednn") != all.end();
-  const auto product = jit([](Tensor x, Tensor y) { return matmul(x, y); }, {.executors = {has_library ? "onednn" : "eager"}});
+  const auto product =
+      jit([](Tensor x, Tensor y) { return matmul(x, y); }, {.executors = {has_library ? "onednn" : "eager"}});
   double most = 0;
   for (int64_t size = 256; size <= 1024; size *= 2) {
     const Tensor a = ones({size, size}).to(dtype), b = ones({size, size}).to(dtype);
@@ -50,7 +53,8 @@ MachineLimits measure(int threads) {
     // Half of them are read, half written, over and over in the same memory.
     const NoGrad no_grad;
     const Tensor from = zeros({bytes / 8}), to = zeros({bytes / 8});
-    limits.bandwidths.push_back({bytes, static_cast<double>(bytes) / min_seconds(0.01, [&] { Tensor(to).copy_(from); })});
+    limits.bandwidths.push_back(
+        {bytes, static_cast<double>(bytes) / min_seconds(0.01, [&] { Tensor(to).copy_(from); })});
   }
   limits.f32_operations = product_operations(Dtype::f32);
   limits.bf16_operations = std::max(limits.f32_operations, product_operations(Dtype::bf16));
@@ -73,7 +77,8 @@ MachineLimits machine_limits() {
   Context& process = context();
   const std::lock_guard lock(process.measuring);
   const int threads = process.threads;
-  if (!process.limits || process.limits->threads != threads) process.limits = std::make_shared<const MachineLimits>(measure(threads));
+  if (!process.limits || process.limits->threads != threads)
+    process.limits = std::make_shared<const MachineLimits>(measure(threads));
   return *process.limits;
 }
 

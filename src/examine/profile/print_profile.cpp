@@ -20,7 +20,11 @@ std::string formatted(const char* format, double value) {
 // "7.4 µs", "12.3 ms": three digits, eight columns.
 std::string time_text(double microseconds) {
   if (microseconds >= 1e6) return formatted("%6.2f s ", microseconds / 1e6);
-  if (microseconds >= 1e3) return formatted(microseconds >= 1e5 ? "%5.0f ms" : microseconds >= 1e4 ? "%5.1f ms" : "%5.2f ms", microseconds / 1e3);
+  if (microseconds >= 1e3)
+    return formatted(microseconds >= 1e5   ? "%5.0f ms"
+                     : microseconds >= 1e4 ? "%5.1f ms"
+                                           : "%5.2f ms",
+                     microseconds / 1e3);
   return formatted(microseconds >= 100 ? "%5.0f µs" : "%5.1f µs", microseconds);
 }
 
@@ -33,7 +37,9 @@ std::string bytes_text(int64_t bytes) {
   return formatted("%5.0f B  ", value);
 }
 
-std::string share_text(double part, double whole) { return whole > 0 ? formatted("%4.0f %%", 100 * part / whole) : "      "; }
+std::string share_text(double part, double whole) {
+  return whole > 0 ? formatted("%4.0f %%", 100 * part / whole) : "      ";
+}
 
 std::string one_line(std::string text) {
   std::ranges::replace(text, '\n', ' ');
@@ -60,7 +66,8 @@ void print_ops(std::ostream& out, const Report::Part& part) {
   }
 }
 
-void print_table(std::ostream& out, const char* title, const std::vector<Report::Row>& rows, double whole, size_t most) {
+void print_table(std::ostream& out, const char* title, const std::vector<Report::Row>& rows, double whole,
+                 size_t most) {
   out << title << "\n    time  share  count      bytes   GFLOP\n";
   double rest = 0;
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -71,10 +78,12 @@ void print_table(std::ostream& out, const char* title, const std::vector<Report:
     }
     char count[16];
     std::snprintf(count, sizeof count, "%6d", row.count);
-    out << time_text(row.microseconds) << ' ' << share_text(row.microseconds, whole) << ' ' << count << "  " << bytes_text(row.bytes) << ' '
-        << formatted("%7.2f", static_cast<double>(row.operations) / 1e9) << "  " << row.name << '\n';
+    out << time_text(row.microseconds) << ' ' << share_text(row.microseconds, whole) << ' ' << count << "  "
+        << bytes_text(row.bytes) << ' ' << formatted("%7.2f", static_cast<double>(row.operations) / 1e9) << "  "
+        << row.name << '\n';
   }
-  if (rows.size() > most) out << time_text(rest) << ' ' << share_text(rest, whole) << "  " << rows.size() - most << " more\n";
+  if (rows.size() > most)
+    out << time_text(rest) << ' ' << share_text(rest, whole) << "  " << rows.size() - most << " more\n";
 }
 
 void print_peak(std::ostream& out, const Report::Part& part) {
@@ -87,16 +96,20 @@ void print_peak(std::ostream& out, const Report::Part& part) {
   for (size_t i = 0; i < part.at_the_peak.size(); ++i) {
     const Lifetime& life = part.at_the_peak[i];
     if (i >= most) rest += life.bytes;
-    else out << "  " << bytes_text(life.bytes) << "  " << life.name << ": \"" << life.type << "\"" << (life.first < 0 ? ", an input" : "") << '\n';
+    else
+      out << "  " << bytes_text(life.bytes) << "  " << life.name << ": \"" << life.type << "\""
+          << (life.first < 0 ? ", an input" : "") << '\n';
   }
-  if (part.at_the_peak.size() > most) out << "  " << bytes_text(rest) << "  " << part.at_the_peak.size() - most << " more\n";
+  if (part.at_the_peak.size() > most)
+    out << "  " << bytes_text(rest) << "  " << part.at_the_peak.size() - most << " more\n";
 }
 
 }  // namespace
 
 std::ostream& operator<<(std::ostream& out, const Report& report) {
   for (const Report::Part& part : report.parts) {
-    out << part.name << ": " << time_text(part.microseconds) << " in " << part.runs << (part.runs == 1 ? " run\n" : " runs\n");
+    out << part.name << ": " << time_text(part.microseconds) << " in " << part.runs
+        << (part.runs == 1 ? " run\n" : " runs\n");
     print_ops(out, part);
     print_peak(out, part);
     out << '\n';
@@ -105,9 +118,10 @@ std::ostream& operator<<(std::ostream& out, const Report& report) {
   print_table(out, "by operator", report.by_operator(), inside, 20);
   out << '\n';
   print_table(out, "by line of the program", report.by_user_line(), inside, 20);
-  out << "\nstep " << time_text(report.step) << ", of it in lines " << time_text(inside) << " (" << formatted("%.1f", 100 * inside / report.step)
-      << " %); without the profile " << time_text(report.plain_step) << " (least " << time_text(report.least_step) << " and "
-      << time_text(report.least_plain_step) << "; " << report.steps << " steps each)\n";
+  out << "\nstep " << time_text(report.step) << ", of it in lines " << time_text(inside) << " ("
+      << formatted("%.1f", 100 * inside / report.step) << " %); without the profile " << time_text(report.plain_step)
+      << " (least " << time_text(report.least_step) << " and " << time_text(report.least_plain_step) << "; "
+      << report.steps << " steps each)\n";
   return out;
 }
 

@@ -61,7 +61,8 @@ void add_step(const TimedStep& step, const std::vector<DescribedProgram>& descri
         const double microseconds = 1e-3 * static_cast<double>(run.done[i] - before);
         part.lines[static_cast<size_t>(op)].microseconds += microseconds;
         part.microseconds += microseconds;
-        report.events.push_back({static_cast<int>(p), op, 1e-3 * static_cast<double>(before - step.begin), microseconds});
+        report.events.push_back(
+            {static_cast<int>(p), op, 1e-3 * static_cast<double>(before - step.begin), microseconds});
         before = run.done[i];
       }
     }
@@ -77,8 +78,9 @@ void add_limits(const Programs& programs, Report& report) {
       Report::Line& op = part.lines[i];
       if (op.microseconds > 0)
         op.share_of_limit = part.runs *
-                              min_microseconds(op.bytes_read + op.bytes_written, op.operations, report.limits, computes_in_bf16(symbols[i])) /
-                              op.microseconds;
+                            min_microseconds(op.bytes_read + op.bytes_written, op.operations, report.limits,
+                                             computes_in_bf16(symbols[i])) /
+                            op.microseconds;
     }
   }
 }
@@ -129,7 +131,8 @@ std::vector<Report::Row> Report::by_user_line() const {
     for (const Line& op : part.lines) {
       if (!op.is_statement || op.microseconds == 0) continue;
       if (op.sources.empty()) add(op.source, op, part, 1);
-      else for (const SourceLocation at : op.sources) add(at, op, part, static_cast<int>(op.sources.size()));
+      else
+        for (const SourceLocation at : op.sources) add(at, op, part, static_cast<int>(op.sources.size()));
     }
   return sorted(rows);
 }
@@ -139,7 +142,8 @@ Report profile_step(const Jitted& f, const std::function<void()>& step, const Pr
   const Programs programs = programs_of_last_call(f, "profile");
   for (const auto& program : programs)
     if (program->runs_otherwise())
-      throw UserError("profile: the function runs op by op (debug.check_nan, debug.verify_against_eager or callbacks); profile it without");
+      throw UserError(
+          "profile: the function runs op by op (debug.check_nan, debug.verify_against_eager or callbacks); profile it without");
   Report report;
   report.limits = machine_limits();
 
@@ -162,7 +166,8 @@ Report profile_step(const Jitted& f, const std::function<void()>& step, const Pr
     plain_totals.push_back(StepClock::now() - begin);
   }
   if (std::ranges::all_of(timed.back().runs, [](const auto& runs) { return runs.empty(); }))
-    throw UserError("profile: the step did not run what the function's last call ran; it has to call the function, with arguments like those");
+    throw UserError(
+        "profile: the step did not run what the function's last call ran; it has to call the function, with arguments like those");
 
   const auto middle = timed.begin() + static_cast<std::ptrdiff_t>(timed.size() / 2);
   std::ranges::nth_element(timed, middle, {}, &TimedStep::nanoseconds);

@@ -25,7 +25,8 @@ int64_t bytes_of(const SlotLayout& layout) {
 
 // The operand of which an operator reads only as many elements as it returns (a gather's table); -1: none.
 int table_of(std::string_view name) {
-  static constexpr std::array<std::string_view, 4> names = {"torch.index_select", "torch.gather", "torch.take", "torch.take_along_dim"};
+  static constexpr std::array<std::string_view, 4> names = {"torch.index_select", "torch.gather", "torch.take",
+                                                            "torch.take_along_dim"};
   if (name == "torch.nn.functional.embedding") return 1;
   return std::ranges::find(names, name) != names.end() ? 0 : -1;
 }
@@ -78,7 +79,8 @@ Report::Line described(const BoundSymbol& bound, const std::string& text) {
 
 bool computes_in_bf16(const BoundSymbol& bound) {
   bool found = false;
-  for_each_argument(bound, [&](const Value& value) { found = found || (value.is_tensor() && value.tensor().dtype == Dtype::bf16); });
+  for_each_argument(
+      bound, [&](const Value& value) { found = found || (value.is_tensor() && value.tensor().dtype == Dtype::bf16); });
   return found;
 }
 
@@ -87,7 +89,8 @@ std::string operation_text(const BoundSymbol& bound) {
   const std::span<const BoundSymbol> inside = bound.subsymbols.read();
   constexpr size_t most = 6;
   std::string out = "fusion: ";
-  for (size_t i = 0; i < std::min(inside.size(), most); ++i) out += text::cat(i == 0 ? "" : ", ", inside[i].symbol->name());
+  for (size_t i = 0; i < std::min(inside.size(), most); ++i)
+    out += text::cat(i == 0 ? "" : ", ", inside[i].symbol->name());
   if (inside.size() > most) out += text::cat(" and ", inside.size() - most, " more");
   return out;
 }

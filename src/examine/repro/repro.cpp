@@ -32,7 +32,8 @@ FusionInput contiguous(const TensorProxy& proxy) {
   for (const Int size : proxy.shape) out.shape.push_back(size.hint());
   out.strides.resize(out.shape.size());
   int64_t stride = 1;
-  for (size_t d = out.shape.size(); d-- > 0; stride *= std::max<int64_t>(out.shape[d].hint(), 1)) out.strides[d] = stride;
+  for (size_t d = out.shape.size(); d-- > 0; stride *= std::max<int64_t>(out.shape[d].hint(), 1))
+    out.strides[d] = stride;
   return out;
 }
 
@@ -53,10 +54,12 @@ std::string written(const ReproProgram& program) {
 void take_given_inputs(ReproProgram& program) {
   const ReproOptions& options = program.options;
   if (options.inputs.empty()) return;
-  if (options.data.empty()) throw UserError("repro: ReproOptions::inputs are written to a file: ReproOptions::data names it");
+  if (options.data.empty())
+    throw UserError("repro: ReproOptions::inputs are written to a file: ReproOptions::data names it");
   if (options.inputs.size() != program.inputs.size())
     throw UserError(text::cat("repro: ", program.title, " takes ", program.inputs.size(), " tensors (",
-                              text::join(program.inputs, [](const FusionInput& input) { return input.name; }), "), got ", options.inputs.size()));
+                              text::join(program.inputs, [](const FusionInput& input) { return input.name; }),
+                              "), got ", options.inputs.size()));
   TensorMap all;
   for (size_t i = 0; i < program.inputs.size(); ++i) {
     program.inputs[i] = like(program.inputs[i].name, options.inputs[i]);
@@ -70,7 +73,8 @@ void take_given_inputs(ReproProgram& program) {
 void take_tolerance(ReproProgram& program) {
   Tolerance& tolerance = program.options.tolerance;
   for (const FusionInput& output : program.outputs) {
-    const AllowedDifference usual = allowed_difference(output.dtype), allowed = allowed_difference(output.dtype, program.lines.bound_symbols.read());
+    const AllowedDifference usual = allowed_difference(output.dtype),
+                            allowed = allowed_difference(output.dtype, program.lines.bound_symbols.read());
     if (allowed.relative <= usual.relative && allowed.absolute <= usual.absolute) continue;
     if (!program.options.tolerance.relative) tolerance.relative = allowed.relative;
     if (!program.options.tolerance.absolute) tolerance.absolute = allowed.absolute;
@@ -88,7 +92,8 @@ ReproProgram make_program(std::string title, std::string file, const Trace& slic
   for (const Value& result : returned_values(slice)) program.outputs.push_back(contiguous(result.tensor()));
   program.executors = options.executors;
   take_tolerance(program);
-  if (program.outputs.empty() && program.written().empty()) throw UserError(text::cat("repro: ", program.title, " give nothing that is used later"));
+  if (program.outputs.empty() && program.written().empty())
+    throw UserError(text::cat("repro: ", program.title, " give nothing that is used later"));
   return program;
 }
 
@@ -98,7 +103,8 @@ bool has_fusion(const Trace& slice) { return std::ranges::any_of(slice.bound_sym
 std::vector<int> slots_of(const ExecutionPlan& plan) {
   std::vector<int> out(static_cast<size_t>(plan.trace.next_id), -1);
   const auto set = [&](const Value& value, int slot) {
-    if (value.is_tensor() && out[static_cast<size_t>(value.tensor().id)] < 0) out[static_cast<size_t>(value.tensor().id)] = slot;
+    if (value.is_tensor() && out[static_cast<size_t>(value.tensor().id)] < 0)
+      out[static_cast<size_t>(value.tensor().id)] = slot;
   };
   const std::vector<Value> inputs = input_values(plan.trace);
   for (size_t i = 0; i < inputs.size(); ++i) set(inputs[i], plan.inputs[i]);
@@ -123,7 +129,8 @@ std::vector<int> slots_of(const ExecutionPlan& plan) {
 // The first step of an op or of one after it.
 size_t step_of(const ExecutionPlan& plan, int op) {
   const BoundSymbol* const first = plan.trace.bound_symbols.read().data() + op;
-  const auto found = std::ranges::find_if(plan.steps, [&](const Step& step) { return step.bound && step.bound >= first; });
+  const auto found =
+      std::ranges::find_if(plan.steps, [&](const Step& step) { return step.bound && step.bound >= first; });
   return static_cast<size_t>(found - plan.steps.begin());
 }
 
@@ -152,7 +159,8 @@ void take_layouts(ReproProgram& program, const Trace& slice, int first_line, con
 // Ops are counted as last_traces() shows them, including what callbacks printed among them; a program has no such
 // entries.
 int op_that_ran(const Trace& shown, int op) {
-  const auto lines = shown.bound_symbols.read().first(static_cast<size_t>(std::clamp<int>(op, 0, static_cast<int>(shown.bound_symbols.size()))));
+  const auto lines = shown.bound_symbols.read().first(
+      static_cast<size_t>(std::clamp<int>(op, 0, static_cast<int>(shown.bound_symbols.size()))));
   return op - static_cast<int>(std::ranges::count_if(lines, is_note));
 }
 
@@ -198,29 +206,37 @@ std::string repro(const Jitted& f, int first, int last, Stage stage, const Repro
   check_not_recording("repro");
   const NoGrad no_grad;
   std::vector<std::shared_ptr<const Program>> programs = programs_of_last_call(f, "repro");
-  std::erase_if(programs, [&](const auto& program) { return program->trace().tags.has(Tag::backward) != (stage == Stage::backward); });
+  std::erase_if(programs, [&](const auto& program) {
+    return program->trace().tags.has(Tag::backward) != (stage == Stage::backward);
+  });
   if (programs.empty()) throw UserError("repro: no backward of the last call has run");
-  if (programs.size() > 1) throw UserError("repro: the function has graph breaks, and so several traces: give repro() one of last_traces()");
+  if (programs.size() > 1)
+    throw UserError("repro: the function has graph breaks, and so several traces: give repro() one of last_traces()");
   const Program& ran = *programs.front();
   const Trace shown = (stage == Stage::forward ? last_traces(f) : last_backward_traces(f)).back();
   const int first_run = op_that_ran(shown, first);
   const Trace slice = slice_of(ran.trace(), first_run, op_that_ran(shown, last));
-  ReproProgram program = make_program(text::cat("lines [", first, ", ", last, ") of ", ran.trace().name), ops_text(first, last), slice, options);
+  ReproProgram program = make_program(text::cat("lines [", first, ", ", last, ") of ", ran.trace().name),
+                                      ops_text(first, last), slice, options);
   take_layouts(program, slice, first_run, ran);
   const auto& state = *f.state();
-  if (program.executors.empty() && (state.names_executors() || has_fusion(slice))) program.executors = state.options().executors;
+  if (program.executors.empty() && (state.names_executors() || has_fusion(slice)))
+    program.executors = state.options().executors;
   program.executed = executable_slice(slice, options.executors);
   take_given_inputs(program);
   return written(program);
 }
 
-std::string repro(const Jitted& f, int first, int last, const ReproOptions& options, Stage stage) { return repro(f, first, last, stage, options); }
+std::string repro(const Jitted& f, int first, int last, const ReproOptions& options, Stage stage) {
+  return repro(f, first, last, stage, options);
+}
 
 std::string repro(const Trace& trace, int first, int last, const ReproOptions& options, const Layouts& layouts) {
   check_not_recording("repro");
   const NoGrad no_grad;
   const Trace slice = slice_of(trace, first, last);
-  ReproProgram program = make_program(text::cat("lines [", first, ", ", last, ") of ", trace.name), ops_text(first, last), slice, options);
+  ReproProgram program =
+      make_program(text::cat("lines [", first, ", ", last, ") of ", trace.name), ops_text(first, last), slice, options);
   for (const auto& [name, layout] : layouts) {
     const auto input = std::ranges::find(program.inputs, name, &FusionInput::name);
     if (input == program.inputs.end()) throw UserError(text::cat("repro: ", program.title, " have no input ", name));

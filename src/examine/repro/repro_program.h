@@ -10,12 +10,12 @@ namespace fulgurite::examine {
 
 /// The contents of a repro program.
 struct ReproProgram {
-  std::string title;                   // "fusion0 of computation"
-  std::string file;                    // without its ending: "fusion0"
-  Trace lines;                         // unclaimed, named "reference"
-  Trace executed;                      // how they run here
+  std::string title;  // "fusion0 of computation"
+  std::string file;   // without its ending: "fusion0"
+  Trace lines;        // unclaimed, named "reference"
+  Trace executed;     // how they run here
   std::vector<FusionInput> inputs, outputs;
-  const FusedKernel* kernel = nullptr; // of a fusion that has one
+  const FusedKernel* kernel = nullptr;  // of a fusion that has one
   std::string kernel_name;
   std::vector<std::string> executors;  // the executors that run them in the program; empty: the default list
   ReproOptions options;

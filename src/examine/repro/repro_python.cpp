@@ -122,14 +122,16 @@ std::string expected_text(const Tensor& tensor, const Tolerance& tolerance) {
   const std::vector<double> elements = elements_of(tensor);
   const size_t count = std::min(elements.size(), most);
   std::vector<size_t> places;
-  for (size_t i = 0; i < count; ++i) places.push_back(elements.size() <= most ? i : i * (elements.size() - 1) / (most - 1));
+  for (size_t i = 0; i < count; ++i)
+    places.push_back(elements.size() <= most ? i : i * (elements.size() - 1) / (most - 1));
   AllowedDifference allowed = allowed_difference(tensor.dtype());
-  if (is_floating(tensor.dtype())) allowed = {tolerance.relative.value_or(allowed.relative), tolerance.absolute.value_or(allowed.absolute)};
+  if (is_floating(tensor.dtype()))
+    allowed = {tolerance.relative.value_or(allowed.relative), tolerance.absolute.value_or(allowed.absolute)};
   std::string shape;
   for (const int64_t size : tensor.impl()->sizes) shape += text::cat(shape.empty() ? "" : ", ", size);
   return text::cat("    ([", shape, "], [", text::join(places, [](size_t place) { return place; }), "],\n     [",
-                   text::join(places, [&](size_t place) { return number_text(elements[place]); }), "], ", allowed.relative, ", ",
-                   allowed.absolute, "),\n");
+                   text::join(places, [&](size_t place) { return number_text(elements[place]); }), "], ",
+                   allowed.relative, ", ", allowed.absolute, "),\n");
 }
 
 }  // namespace
@@ -141,27 +143,31 @@ std::string python_program(const ReproProgram& program) {
   const std::vector<size_t> written = program.written();
   for (const size_t i : written) results.push_back(inputs[i]);
 
-  std::string out = text::cat("# python3 ", program.file, ".py\n#\n# ", program.title, " on PyTorch, compared with what Fulgurite gave.\n",
+  std::string out = text::cat("# python3 ", program.file, ".py\n#\n# ", program.title,
+                              " on PyTorch, compared with what Fulgurite gave.\n",
                               program.lines.python({.time = false, .depth = 0}), helpers);
   if (!program.options.data.empty()) out += loader;
   out += "\n# name, shape, strides, offset, dtype, whose storage it shares\ndescribed = [\n";
   for (const FusionInput& input : program.inputs)
-    out += text::cat("    (", quoted(input.name, '"'), ", ", list_text(input.shape), ", ", list_text(input.strides), ", ", input.offset, ", ",
-                     dtype_text(input.dtype), ", ", quoted(input.shares_with, '"'), "),\n");
+    out += text::cat("    (", quoted(input.name, '"'), ", ", list_text(input.shape), ", ", list_text(input.strides),
+                     ", ", input.offset, ", ", dtype_text(input.dtype), ", ", quoted(input.shares_with, '"'), "),\n");
   out += "]\nextents = {\n";
   for (const FusionInput& input : program.inputs) {
     if (!input.shares_with.empty()) continue;
     int64_t bytes = 0;
     for (const FusionInput& other : program.inputs)
-      if (&other == &input || other.shares_with == input.name) bytes = std::max(bytes, extent(other) * size_of(other.dtype));
-    out += text::cat("    ", quoted(input.name, '"'), ": ", (bytes + size_of(input.dtype) - 1) / size_of(input.dtype), ",\n");
+      if (&other == &input || other.shares_with == input.name)
+        bytes = std::max(bytes, extent(other) * size_of(other.dtype));
+    out += text::cat("    ", quoted(input.name, '"'), ": ", (bytes + size_of(input.dtype) - 1) / size_of(input.dtype),
+                     ",\n");
   }
   out += text::cat("}\ninputs = make(described, ", static_cast<int64_t>(program.options.seed), ")\n");
   if (!program.options.data.empty())
-    out += text::cat("saved = load(", quoted(program.options.data, '"'), ")\nfor (name, *_), tensor in zip(described, inputs):\n",
-                     "  tensor.copy_(saved[name])\n");
-  out += text::cat("written = [", text::join(written, [](size_t i) { return i; }), "]\nruns = ", program.options.runs,
-                   "\n# Of each result: its shape, places of elements, what they were there, and how far they may be apart.\nexpected = [\n");
+    out += text::cat("saved = load(", quoted(program.options.data, '"'),
+                     ")\nfor (name, *_), tensor in zip(described, inputs):\n", "  tensor.copy_(saved[name])\n");
+  out += text::cat(
+      "written = [", text::join(written, [](size_t i) { return i; }), "]\nruns = ", program.options.runs,
+      "\n# Of each result: its shape, places of elements, what they were there, and how far they may be apart.\nexpected = [\n");
   for (const Tensor& result : results) out += expected_text(result, program.options.tolerance);
   return text::cat(out, "]\nprint(", quoted(program.title, '"'), ")\n", checks);
 }

@@ -53,8 +53,8 @@ Tensor numbers(int64_t count, Dtype dtype, uint32_t start) {
 
 void check(const FusionInput& input) {
   if (input.strides.size() != input.shape.size())
-    throw UserError(text::cat("make_inputs: ", input.name, " has ", input.shape.size(), " dimensions, and ", input.strides.size(),
-                              " strides are given"));
+    throw UserError(text::cat("make_inputs: ", input.name, " has ", input.shape.size(), " dimensions, and ",
+                              input.strides.size(), " strides are given"));
   for (const Int stride : input.strides)
     if (stride.hint() < 0) throw UserError(text::cat("make_inputs: a stride of ", input.name, " is negative"));
   if (input.offset < 0) throw UserError(text::cat("make_inputs: the offset of ", input.name, " is negative"));
@@ -69,15 +69,17 @@ std::vector<Tensor> tensors_over_storages(const std::vector<FusionInput>& inputs
     if (!inputs[i].shares_with.empty()) continue;
     int64_t bytes = 0;
     for (const FusionInput& other : inputs)
-      if (&other == &inputs[i] || other.shares_with == inputs[i].name) bytes = std::max(bytes, extent(other) * size_of(other.dtype));
+      if (&other == &inputs[i] || other.shares_with == inputs[i].name)
+        bytes = std::max(bytes, extent(other) * size_of(other.dtype));
     storages[i] = content(i, (bytes + size_of(inputs[i].dtype) - 1) / size_of(inputs[i].dtype));
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     size_t owner = i;
     if (!inputs[i].shares_with.empty())
-      owner = static_cast<size_t>(std::ranges::find(inputs, inputs[i].shares_with, &FusionInput::name) - inputs.begin());
-    out.push_back(make_view(storages[owner].impl()->storage, sizes_of(inputs[i].shape), sizes_of(inputs[i].strides), inputs[i].offset,
-                            inputs[i].dtype));
+      owner =
+          static_cast<size_t>(std::ranges::find(inputs, inputs[i].shares_with, &FusionInput::name) - inputs.begin());
+    out.push_back(make_view(storages[owner].impl()->storage, sizes_of(inputs[i].shape), sizes_of(inputs[i].strides),
+                            inputs[i].offset, inputs[i].dtype));
   }
   return out;
 }
@@ -98,7 +100,8 @@ std::vector<Tensor> load_tensors(const std::vector<FusionInput>& inputs, const s
     const auto found = saved.find(inputs[i].name);
     if (found == saved.end()) throw UserError(text::cat(path, " has no tensor ", inputs[i].name));
     if (type_text(found->second) != type_text(out[i]))
-      throw UserError(text::cat(path, ": ", inputs[i].name, " is ", type_text(found->second), ", and the program wants ", type_text(out[i])));
+      throw UserError(text::cat(path, ": ", inputs[i].name, " is ", type_text(found->second),
+                                ", and the program wants ", type_text(out[i])));
     copy_elements(found->second, out[i]);
   }
   return out;
@@ -116,7 +119,8 @@ std::vector<Tensor> make_inputs(const Trace& trace, const Layouts& layouts, uint
     int64_t stride = 1;
     for (const Int size : proxy.shape) input.shape.push_back(size.hint());
     input.strides.resize(input.shape.size());
-    for (size_t d = input.shape.size(); d-- > 0; stride *= std::max<int64_t>(input.shape[d].hint(), 1)) input.strides[d] = stride;
+    for (size_t d = input.shape.size(); d-- > 0; stride *= std::max<int64_t>(input.shape[d].hint(), 1))
+      input.strides[d] = stride;
     if (const auto layout = layouts.find(input.name); layout != layouts.end()) {
       input.strides = layout->second.strides;
       input.offset = layout->second.offset;

@@ -12,7 +12,8 @@ namespace fulgurite::fuser {
 
 namespace {
 
-void open(const BoundSymbol& bound, const BoundSymbol& parent, const Implementation& candidate, SharedVector<BoundSymbol>& out) {
+void open(const BoundSymbol& bound, const BoundSymbol& parent, const Implementation& candidate,
+          SharedVector<BoundSymbol>& out) {
   const bool is_taken = codegen::has_expression(bound) || codegen::is_nll_loss_op(bound);
   if (!is_taken && !bound.subsymbols.empty()) {
     for (const BoundSymbol& subsymbol : bound.subsymbols) open(subsymbol, parent, candidate, out);
@@ -31,11 +32,14 @@ void open(const BoundSymbol& bound, const BoundSymbol& parent, const Implementat
 bool is_class_loss(const BoundSymbol& bound) {
   if (bound.symbol != &nll_loss_symbol && bound.symbol != &prims_nll_loss_backward_symbol) return false;
   const bool is_plain = bound.args.size() < 3 || bound.args.read()[2].is_none();
-  return is_plain && bound.args.at(1).tensor().shape.size() == 1 && bound.outputs.at(0).tensor().dtype != Dtype::boolean;
+  return is_plain && bound.args.at(1).tensor().shape.size() == 1 &&
+         bound.outputs.at(0).tensor().dtype != Dtype::boolean;
 }
 
 Trace decompose_nll_loss(const Trace& trace, const Implementation& candidate) {
-  const auto is_opened = [&](const BoundSymbol& bound) { return bound.implementation == &candidate && is_class_loss(bound); };
+  const auto is_opened = [&](const BoundSymbol& bound) {
+    return bound.implementation == &candidate && is_class_loss(bound);
+  };
   if (std::ranges::none_of(trace.bound_symbols, is_opened)) return trace;
   Trace out = without_symbols(trace);
   for (const BoundSymbol& bound : trace.bound_symbols) {

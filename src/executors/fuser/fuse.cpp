@@ -64,8 +64,11 @@ std::string key_of(const codegen::Kernel& kernel, const std::string& text) {
   std::string key = text::cat(text, kernel.dimensions, " ", kernel.first_column_dimension, "\n");
   for (const auto* operands : {&kernel.inputs, &kernel.outputs})
     for (const codegen::KernelOperand& operand : *operands)
-      key += text::cat(operand.dtype, " ", extent_text(operand.extent), operand.is_column_sum ? " sum" : operand.is_place ? " place" : "", ": ",
-                       text::join(operand.dimensions, [](int d) { return d; }), "\n");
+      key += text::cat(operand.dtype, " ", extent_text(operand.extent),
+                       operand.is_column_sum ? " sum"
+                       : operand.is_place    ? " place"
+                                             : "",
+                       ": ", text::join(operand.dimensions, [](int d) { return d; }), "\n");
   for (const double number : kernel.numbers) key += text::cat(number, " ");
   return key;
 }
@@ -78,7 +81,9 @@ bool is_pointwise(const codegen::Kernel& kernel) {
 }
 
 // A single composite op is worth a kernel if it has no eager kernel.
-bool is_profitable_alone(const BoundSymbol& bound) { return !bound.subsymbols.empty() && find_eager_implementation(*bound.symbol) == nullptr; }
+bool is_profitable_alone(const BoundSymbol& bound) {
+  return !bound.subsymbols.empty() && find_eager_implementation(*bound.symbol) == nullptr;
+}
 
 int64_t element_count(const Value& value) {
   int64_t count = 1;
@@ -98,16 +103,23 @@ bool makes_one_of_many(const BoundSymbol& bound) {
 class Fuser {
  public:
   Fuser(const Trace& trace, const Implementation& candidate, FusionNames& names, FusingOptions options)
-      : trace_(inline_creation_ops(decompose_nll_loss(trace, candidate))), graph_(trace_, true), expressions_({options.allow_excess_precision, is_one_eager_call}),
-        candidate_(candidate), names_(names), options_(options) {}
+      : trace_(inline_creation_ops(decompose_nll_loss(trace, candidate))),
+        graph_(trace_, true),
+        expressions_({options.allow_excess_precision, is_one_eager_call}),
+        candidate_(candidate),
+        names_(names),
+        options_(options) {}
 
   Trace run() {
     std::vector<char> is_candidate(static_cast<size_t>(graph_.size()));
     for (int i = 0; i < graph_.size(); ++i) is_candidate[i] = trace_.bound_symbols[i].implementation == &candidate_;
     const bool explains = logs(LogChannel::fusions);
-    const GroupingRules rules{[&](const codegen::LoopNest& group) { return codegen::lower(group, expressions_).reason; }, is_profitable_alone, codegen::is_plain, makes_one_of_many};
+    const GroupingRules rules{
+        [&](const codegen::LoopNest& group) { return codegen::lower(group, expressions_).reason; }, is_profitable_alone,
+        codegen::is_plain, makes_one_of_many};
     groups_ = group_ops_for_fusion(trace_, graph_, is_candidate, rules, explains);
-    if (const std::optional<Trace> merged = local_cse(trace_, groups_)) return Fuser(*merged, candidate_, names_, options_).run();
+    if (const std::optional<Trace> merged = local_cse(trace_, groups_))
+      return Fuser(*merged, candidate_, names_, options_).run();
     if (!options_.everything) keep_profitable(trace_, groups_);
     if (!compile()) groups_.clear();
     Trace out = outline_fusions(trace_, graph_, groups_, fusions_, candidate_);
@@ -160,14 +172,18 @@ class Fuser {
     std::string text;
     for (size_t i = 0; i < groups_.groups.size(); ++i) {
       const FusionGroup& group = groups_.groups[i];
-      const std::string ops = text::join(
-          group.ops, [&](int op) { return text::cat(trace_.bound_symbols[op].symbol->name(), " (", proxy_name(trace_.bound_symbols[op].outputs.read()[0]), ")"); });
-      text += text::cat(fusions_[i].name, " of ", trace_.name, ": ", ops, "\n", fusions_[i].implementation->fusion->text());
+      const std::string ops = text::join(group.ops, [&](int op) {
+        return text::cat(trace_.bound_symbols[op].symbol->name(), " (",
+                         proxy_name(trace_.bound_symbols[op].outputs.read()[0]), ")");
+      });
+      text +=
+          text::cat(fusions_[i].name, " of ", trace_.name, ": ", ops, "\n", fusions_[i].implementation->fusion->text());
     }
     for (const std::string& missed_reason : groups_.missed_fusions) text += text::cat(missed_reason, "\n");
     for (int op = 0; op < graph_.size(); ++op)
       if (trace_.bound_symbols[op].implementation == &candidate_ && groups_.group_of[op] < 0)
-        text += text::cat(trace_.bound_symbols[op].symbol->name(), " (", proxy_name(trace_.bound_symbols[op].outputs.read()[0]), ") is not fused\n");
+        text += text::cat(trace_.bound_symbols[op].symbol->name(), " (",
+                          proxy_name(trace_.bound_symbols[op].outputs.read()[0]), ") is not fused\n");
     if (!text.empty()) log(LogChannel::fusions, text);
   }
 
@@ -178,7 +194,7 @@ class Fuser {
   FusionNames& names_;
   const FusingOptions options_;
   FusionGroups groups_;
-  std::vector<GroupFusion> fusions_;      // by group
+  std::vector<GroupFusion> fusions_;       // by group
   std::unordered_map<int, Value> values_;  // by proxy id
 };
 

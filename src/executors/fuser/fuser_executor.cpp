@@ -10,7 +10,9 @@ const Executor& fuser_executor() {
   static const Executor executor = [] {
     auto fusing = std::make_shared<Fusing>();
     fusing->candidate.executor = "fuser";
-    fusing->supports = [](const BoundSymbol& bound) { return codegen::has_expression(bound) || fuser::is_class_loss(bound); };
+    fusing->supports = [](const BoundSymbol& bound) {
+      return codegen::has_expression(bound) || fuser::is_class_loss(bound);
+    };
     fusing->fuse = [candidate = &fusing->candidate](const Trace& trace, FusionNames& names, FusingOptions options) {
       return fuser::fuse(trace, *candidate, names, options);
     };

@@ -22,9 +22,9 @@ using kernels::Operand;
 namespace {
 
 constexpr size_t max_operands = 48;
-constexpr int64_t block_columns = 8192;   // units in which threads divide long rows
+constexpr int64_t block_columns = 8192;  // units in which threads divide long rows
 constexpr int64_t min_rows = 16;
-constexpr int64_t min_elements_per_thread = 16384; // elements
+constexpr int64_t min_elements_per_thread = 16384;  // elements
 // Rows with several row loops prefetch the next row, or a part of this one. Layer norm of rows of 4 KB takes a quarter
 // less time than with one KB; a training step of a GPT of six layers takes 3 % more if its pointwise kernels do so too,
 // of which only large ones gain by it.
@@ -49,7 +49,8 @@ Dtype dtype_of_lanes(Dtype dtype) {
 /// One call: the tensors' layouts and the launch.
 class FusionKernel::Call {
  public:
-  Call(const FusionKernel& kernel, Arguments arguments, std::span<const Tensor> results) : kernel_(kernel), results_(results) {
+  Call(const FusionKernel& kernel, Arguments arguments, std::span<const Tensor> results)
+      : kernel_(kernel), results_(results) {
     const size_t inputs = kernel.inputs_.size();
     for (size_t i = 0; i < inputs; ++i) add(kernel.inputs_[i], arguments[i].tensor());
     for (size_t i = 0; i < results.size(); ++i) add(kernel.outputs_[i], results[i]);
@@ -97,7 +98,8 @@ class FusionKernel::Call {
     int64_t count = 1;
     for (const int64_t size : tensor.impl()->sizes) count *= size;
     const auto* const first = reinterpret_cast<const int64_t*>(numbers.impl()->data());
-    const auto* const wrong = std::find_if(first, first + count, [&](int64_t layout) { return layout < 0 || layout >= columns_; });
+    const auto* const wrong =
+        std::find_if(first, first + count, [&](int64_t layout) { return layout < 0 || layout >= columns_; });
     if (wrong == first + count) return;
     try {
       throw_place_error(*wrong, columns_);
@@ -123,7 +125,8 @@ class FusionKernel::Call {
   // The first dimension from which on an operand is contiguous; one past the last if neighbours are not adjacent.
   int first_dense(const Strides& strides) const {
     int first = kernel_.dimensions_;
-    for (int64_t next = 1; first > 0 && (strides[first - 1] == next || sizes_[first - 1] == 1); --first) next *= std::max<int64_t>(sizes_[first - 1], 1);
+    for (int64_t next = 1; first > 0 && (strides[first - 1] == next || sizes_[first - 1] == 1); --first)
+      next *= std::max<int64_t>(sizes_[first - 1], 1);
     return first;
   }
 
@@ -191,7 +194,8 @@ class FusionKernel::Call {
   bool is_streamed(size_t k) const {
     if (k < kernel_.inputs_.size() || places_[k]->extent != Extent::full || places_[k]->is_column_sum) return false;
     if (rows_ * columns_ * size_of(places_[k]->dtype) < streamed_bytes) return false;
-    return std::none_of(tensors_, tensors_ + kernel_.inputs_.size(), [&](const Tensor* input) { return input->impl()->data() == tensors_[k]->impl()->data(); });
+    return std::none_of(tensors_, tensors_ + kernel_.inputs_.size(),
+                        [&](const Tensor* input) { return input->impl()->data() == tensors_[k]->impl()->data(); });
   }
 
   int64_t kept_bytes() const { return kernel_.cached_rows_ * launch_.kept_stride; }
@@ -199,12 +203,14 @@ class FusionKernel::Call {
   /// Divides each row into `in_row` parts, which are numbered consecutively.
   void call_on_parts(int64_t begin, int64_t end, int64_t in_row, const ScratchMemory& kept) {
     while (begin < end) {
-      const int64_t row = begin / in_row, first = begin % in_row, count = std::min(in_row - first, end - begin), at = first * block_columns;
+      const int64_t row = begin / in_row, first = begin % in_row, count = std::min(in_row - first, end - begin),
+                    at = first * block_columns;
       call(row, row + 1, at, std::min(count * block_columns, launch_.columns - at), kept, operands_);
       begin += count;
     }
   }
-  void call(int64_t first, int64_t last, int64_t column, int64_t columns, const ScratchMemory& kept, const Operand* operands) const {
+  void call(int64_t first, int64_t last, int64_t column, int64_t columns, const ScratchMemory& kept,
+            const Operand* operands) const {
     Launch launch = launch_;
     launch.columns = columns;
     launch.operands = operands;
@@ -224,7 +230,8 @@ class FusionKernel::Call {
   // Rows are added up in blocks that depend on their number alone, each as in ColumnSums, and the blocks pairwise. For
   // n sums of a block, as many rows wait to be joined as n has bits, in addition to the current one.
   void run_with_column_sums() {
-    const int64_t per_block = std::max<int64_t>(16, (rows_ + 63) / 64), blocks = std::max<int64_t>(1, (rows_ + per_block - 1) / per_block);
+    const int64_t per_block = std::max<int64_t>(16, (rows_ + 63) / 64),
+                  blocks = std::max<int64_t>(1, (rows_ + per_block - 1) / per_block);
     const int64_t waiting = std::bit_width(static_cast<uint64_t>(per_block / kernels::summed_rows)) + 1;
     int64_t offsets[max_operands], bytes = 0, sums = 0;
     for (size_t k = 0; k < count_; ++k) {
@@ -234,25 +241,30 @@ class FusionKernel::Call {
       ++sums;
     }
     const ScratchMemory of_blocks(blocks * std::max<int64_t>(bytes, 64));
-    parallel_ranges(blocks, std::max<int64_t>(1, min_elements_per_thread / std::max<int64_t>(per_block * columns_, 1)), [&](Ranges& ranges) {
-      const int64_t row_bytes = sums * waiting * launch_.kept_stride;
-      const ScratchMemory kept(kept_bytes()), of_rows(std::max<int64_t>(row_bytes, 64));
-      Operand operands[max_operands];
-      char* next = of_rows.data();
-      for (size_t k = 0; k < count_; ++k) {
-        operands[k] = operands_[k];
-        if (!places_[k]->is_column_sum) continue;
-        operands[k] = {next, {}};
-        next += waiting * launch_.kept_stride;
-      }
-      for (int64_t begin, end; ranges.next(begin, end);)
-        for (int64_t block = begin; block < end; ++block) {
-          std::memset(of_rows.data(), 0, static_cast<size_t>(row_bytes));
-          if (rows_ > 0) call(block * per_block, std::min(rows_, (block + 1) * per_block), 0, columns_, kept, operands);
-          for (size_t k = 0; k < count_; ++k)
-            if (places_[k]->is_column_sum) std::memcpy(of_blocks.data() + block * bytes + offsets[k], operands[k].data, static_cast<size_t>(columns_ * places_[k]->lane_bytes));
-        }
-    });
+    parallel_ranges(blocks, std::max<int64_t>(1, min_elements_per_thread / std::max<int64_t>(per_block * columns_, 1)),
+                    [&](Ranges& ranges) {
+                      const int64_t row_bytes = sums * waiting * launch_.kept_stride;
+                      const ScratchMemory kept(kept_bytes()), of_rows(std::max<int64_t>(row_bytes, 64));
+                      Operand operands[max_operands];
+                      char* next = of_rows.data();
+                      for (size_t k = 0; k < count_; ++k) {
+                        operands[k] = operands_[k];
+                        if (!places_[k]->is_column_sum) continue;
+                        operands[k] = {next, {}};
+                        next += waiting * launch_.kept_stride;
+                      }
+                      for (int64_t begin, end; ranges.next(begin, end);)
+                        for (int64_t block = begin; block < end; ++block) {
+                          std::memset(of_rows.data(), 0, static_cast<size_t>(row_bytes));
+                          if (rows_ > 0)
+                            call(block * per_block, std::min(rows_, (block + 1) * per_block), 0, columns_, kept,
+                                 operands);
+                          for (size_t k = 0; k < count_; ++k)
+                            if (places_[k]->is_column_sum)
+                              std::memcpy(of_blocks.data() + block * bytes + offsets[k], operands[k].data,
+                                          static_cast<size_t>(columns_ * places_[k]->lane_bytes));
+                        }
+                    });
     for (size_t k = kernel_.inputs_.size(); k < count_; ++k)
       if (places_[k]->is_column_sum) finish(k, of_blocks.data() + offsets[k], bytes, blocks);
   }
@@ -266,9 +278,11 @@ class FusionKernel::Call {
 
   void finish(size_t k, char* sums, int64_t stride, int64_t blocks) {
     for (int64_t step = 1; step < blocks; step *= 2)
-      for (int64_t block = 0; block + step < blocks; block += 2 * step) add_rows(k, sums + block * stride, sums + (block + step) * stride);
+      for (int64_t block = 0; block + step < blocks; block += 2 * step)
+        add_rows(k, sums + block * stride, sums + (block + step) * stride);
     const Tensor& result = results_[k - kernel_.inputs_.size()];
-    if (columns_ > 0) copy_elements(borrow_tensor(sums, result.impl()->sizes, dtype_of_lanes(places_[k]->dtype)), result);
+    if (columns_ > 0)
+      copy_elements(borrow_tensor(sums, result.impl()->sizes, dtype_of_lanes(places_[k]->dtype)), result);
   }
 
   const FusionKernel& kernel_;
@@ -286,7 +300,8 @@ class FusionKernel::Call {
   Launch launch_;
 };
 
-FusionKernel::FusionKernel(const codegen::Kernel& kernel, int kept_rows, std::string text, kernels::KernelFunction function)
+FusionKernel::FusionKernel(const codegen::Kernel& kernel, int kept_rows, std::string text,
+                           kernels::KernelFunction function)
     : numbers_(kernel.numbers),
       dimensions_(kernel.dimensions),
       first_column_dimension_(kernel.first_column_dimension),
@@ -296,7 +311,9 @@ FusionKernel::FusionKernel(const codegen::Kernel& kernel, int kept_rows, std::st
       text_(std::move(text)),
       function_(function) {
   const auto layout = [](const codegen::KernelOperand& operand) {
-    return OperandLayout{operand.dtype, operand.extent, operand.is_column_sum, operand.is_place, operand.dimensions, size_of(dtype_of_lanes(operand.dtype)), operand.row_loop};
+    return OperandLayout{operand.dtype,    operand.extent,     operand.is_column_sum,
+                         operand.is_place, operand.dimensions, size_of(dtype_of_lanes(operand.dtype)),
+                         operand.row_loop};
   };
   for (const codegen::KernelOperand& operand : kernel.inputs) inputs_.push_back(layout(operand));
   for (const codegen::KernelOperand& operand : kernel.outputs) outputs_.push_back(layout(operand));
@@ -309,7 +326,10 @@ codegen::Kernel FusionKernel::loop() const {
   kernel.first_column_dimension = first_column_dimension_;
   kernel.has_row_sums = has_row_sums_;
   kernel.has_column_sums = has_column_sums_;
-  const auto operand = [](const OperandLayout& layout) { return codegen::KernelOperand{-1, layout.dtype, layout.extent, layout.is_column_sum, layout.dimensions, layout.is_place}; };
+  const auto operand = [](const OperandLayout& layout) {
+    return codegen::KernelOperand{
+        -1, layout.dtype, layout.extent, layout.is_column_sum, layout.dimensions, layout.is_place};
+  };
   for (const OperandLayout& layout : inputs_) kernel.inputs.push_back(operand(layout));
   for (const OperandLayout& layout : outputs_) kernel.outputs.push_back(operand(layout));
   return kernel;
@@ -322,6 +342,8 @@ bool FusionKernel::may_overwrite(size_t result, size_t argument) const {
   return from.row_loop >= 0 && from.row_loop <= to.row_loop;
 }
 
-void FusionKernel::run(Arguments arguments, std::span<const Tensor> results) const { Call(*this, arguments, results).run(); }
+void FusionKernel::run(Arguments arguments, std::span<const Tensor> results) const {
+  Call(*this, arguments, results).run();
+}
 
 }  // namespace fulgurite::fuser

@@ -16,8 +16,8 @@ bool reads_sizes_alone(const BoundSymbol& bound) {
   bool has_tensor = false;
   for_each_argument(bound, [&](const Value& argument) { has_tensor = has_tensor || argument.is_tensor(); });
   const auto is_constant = [](const BoundSymbol& subsymbol) { return subsymbol.symbol == &full_symbol; };
-  return has_tensor && bound.implementation && bound.implementation->executor == "eager" && bound.subsymbols.size() == 1 &&
-         std::ranges::all_of(bound.subsymbols, is_constant);
+  return has_tensor && bound.implementation && bound.implementation->executor == "eager" &&
+         bound.subsymbols.size() == 1 && std::ranges::all_of(bound.subsymbols, is_constant);
 }
 
 }  // namespace

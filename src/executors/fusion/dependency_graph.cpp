@@ -31,15 +31,22 @@ std::vector<char> consumers_of_inputs(const Trace& trace) {
   for (const Value& input : input_values(trace))
     if (input.is_tensor()) is_input[static_cast<size_t>(input.proxy_id())] = true;
   for (size_t i = 0; i < ops.size(); ++i)
-    for_each_use(ops[i], [&](int id) { reads[i] = reads[i] || is_input[static_cast<size_t>(roots[static_cast<size_t>(id)])] != 0; });
+    for_each_use(ops[i], [&](int id) {
+      reads[i] = reads[i] || is_input[static_cast<size_t>(roots[static_cast<size_t>(id)])] != 0;
+    });
   return reads;
 }
 
 }  // namespace
 
 DependencyGraph::DependencyGraph(const Trace& trace, bool looks_through_views)
-    : trace_(trace), uses_(trace), before_(trace.bound_symbols.size()), after_(trace.bound_symbols.size()), is_transparent_(trace.bound_symbols.size()) {
-  for (size_t i = 0; i < before_.size(); ++i) is_transparent_[i] = looks_through_views && codegen::is_transparent_view(trace.bound_symbols[i]);
+    : trace_(trace),
+      uses_(trace),
+      before_(trace.bound_symbols.size()),
+      after_(trace.bound_symbols.size()),
+      is_transparent_(trace.bound_symbols.size()) {
+  for (size_t i = 0; i < before_.size(); ++i)
+    is_transparent_[i] = looks_through_views && codegen::is_transparent_view(trace.bound_symbols[i]);
   const std::vector<char> reads_inputs = consumers_of_inputs(trace);
   std::vector<int> reads;  // of inputs, since the last effect that may write them
   int last_effect = -1;

@@ -17,13 +17,22 @@ constexpr int max_distance = 16;
 
 class Grouping {
  public:
-  Grouping(const Trace& trace, const DependencyGraph& graph, const std::vector<char>& is_candidate, const GroupingRules& rules, bool explains)
-      : trace_(trace), graph_(graph), is_candidate_(is_candidate), rules_(rules), explains_(explains), group_of_(static_cast<size_t>(graph.size())),
-        seen_(static_cast<size_t>(graph.size()), 0), last_before_(static_cast<size_t>(graph.size()) + 1, -1) {
+  Grouping(const Trace& trace, const DependencyGraph& graph, const std::vector<char>& is_candidate,
+           const GroupingRules& rules, bool explains)
+      : trace_(trace),
+        graph_(graph),
+        is_candidate_(is_candidate),
+        rules_(rules),
+        explains_(explains),
+        group_of_(static_cast<size_t>(graph.size())),
+        seen_(static_cast<size_t>(graph.size()), 0),
+        last_before_(static_cast<size_t>(graph.size()) + 1, -1) {
     for (int i = 0; i < graph.size(); ++i) {
       group_of_[i] = i;
       members_.push_back({i});
-      shapes_.push_back(is_candidate[i] && rules.is_plain(trace.bound_symbols[i]) ? number_of_shape(trace.bound_symbols[i]) : not_plain);
+      shapes_.push_back(is_candidate[i] && rules.is_plain(trace.bound_symbols[i])
+                            ? number_of_shape(trace.bound_symbols[i])
+                            : not_plain);
       waits_.push_back(is_candidate[i] && rules.fuse_last(trace.bound_symbols[i]));
       note_last(i, i);
     }
@@ -67,19 +76,22 @@ class Grouping {
     if (consumers.size() > 32) return;  // a scalar that most ops read
     for (size_t i = 0; i < consumers.size(); ++i)
       for (size_t j = i + 1; j < consumers.size(); ++j)
-        if (may_join(consumers[i]) && may_join(consumers[j]) && are_near(group_of_[consumers[i]], group_of_[consumers[j]]))
+        if (may_join(consumers[i]) && may_join(consumers[j]) &&
+            are_near(group_of_[consumers[i]], group_of_[consumers[j]]))
           merge(group_of_[consumers[i]], group_of_[consumers[j]]);
   }
 
   bool are_near(int a, int b) const {
-    return std::max(members_[a].front(), members_[b].front()) - std::min(members_[a].back(), members_[b].back()) <= max_distance;
+    return std::max(members_[a].front(), members_[b].front()) - std::min(members_[a].back(), members_[b].back()) <=
+           max_distance;
   }
 
   // Do not fuse recomputed ops with much earlier ones: that would keep the value alive and undo rematerialization.
   bool would_undo_remat(int a, int b) const {
     const auto is_recomputed = [&](int op) { return trace_.bound_symbols[op].tags.has(Tag::recomputed); };
-    const bool differ = std::ranges::any_of(members_[a], is_recomputed) != std::ranges::all_of(members_[b], is_recomputed) ||
-                        std::ranges::all_of(members_[a], is_recomputed) != std::ranges::any_of(members_[b], is_recomputed);
+    const bool differ =
+        std::ranges::any_of(members_[a], is_recomputed) != std::ranges::all_of(members_[b], is_recomputed) ||
+        std::ranges::all_of(members_[a], is_recomputed) != std::ranges::any_of(members_[b], is_recomputed);
     return differ && !are_near(a, b);
   }
 
@@ -122,7 +134,8 @@ class Grouping {
     read_.clear();
     for (const int op : fusion_group.ops)
       for_each_argument(trace_.bound_symbols[op], [&](const Value& value) {
-        if (value.is_tensor() && !std::ranges::binary_search(fusion_group.ops, graph_.producer(value.tensor().id))) read_.push_back(value.tensor().id);
+        if (value.is_tensor() && !std::ranges::binary_search(fusion_group.ops, graph_.producer(value.tensor().id)))
+          read_.push_back(value.tensor().id);
       });
     std::sort(read_.begin(), read_.end());
     read_.erase(std::unique(read_.begin(), read_.end()), read_.end());
@@ -130,7 +143,8 @@ class Grouping {
   }
 
   std::string find_missed_reason(const FusionGroup& fusion_group, int shape) {
-    return shape != not_plain && is_plain(fusion_group) ? std::string() : rules_.missed_reason(group_ops(trace_, fusion_group));
+    return shape != not_plain && is_plain(fusion_group) ? std::string()
+                                                        : rules_.missed_reason(group_ops(trace_, fusion_group));
   }
 
   void missed(int a, int b, std::string_view why) {
@@ -140,7 +154,8 @@ class Grouping {
       return text::cat(bound.symbol->name(), " (", proxy_name(bound.outputs.read()[0]), ")");
     };
     std::string missed_reason = text::cat(name(std::min(a, b)), " and ", name(std::max(a, b)), " are not fused: ", why);
-    if (std::ranges::find(out_.missed_fusions, missed_reason) == out_.missed_fusions.end()) out_.missed_fusions.push_back(std::move(missed_reason));
+    if (std::ranges::find(out_.missed_fusions, missed_reason) == out_.missed_fusions.end())
+      out_.missed_fusions.push_back(std::move(missed_reason));
   }
 
   // The last op from which `op` can be reached: a group runs as one, so a path may enter it after `op` and leave it
@@ -153,7 +168,8 @@ class Grouping {
   // The last op of a group only grows, and a merged group's is not later than that of the group it joined: a Fenwick
   // tree of maxima over the groups need not remove anything.
   void note_last(int group, int op) {
-    for (size_t i = static_cast<size_t>(group) + 1; i < last_before_.size(); i += i & (~i + 1)) last_before_[i] = std::max(last_before_[i], op);
+    for (size_t i = static_cast<size_t>(group) + 1; i < last_before_.size(); i += i & (~i + 1))
+      last_before_[i] = std::max(last_before_[i], op);
   }
   int last_of_groups(int up_to) const {
     int last = -1;
@@ -194,14 +210,16 @@ class Grouping {
         if (value.is_tensor()) graph_.base(value, &fusion_group.views);
       });
     std::sort(fusion_group.views.begin(), fusion_group.views.end());
-    fusion_group.views.erase(std::unique(fusion_group.views.begin(), fusion_group.views.end()), fusion_group.views.end());
+    fusion_group.views.erase(std::unique(fusion_group.views.begin(), fusion_group.views.end()),
+                             fusion_group.views.end());
     std::vector<int> consumers;
     for (const int op : ops)
       for_each_output(trace_.bound_symbols[op], [&](const Value& value) {
         if (!value.is_tensor() || graph_.producer(value.tensor().id) != op) return;
         consumers.clear();
         graph_.consumers(value.tensor().id, consumers);
-        if (std::ranges::any_of(consumers, [&](int consumer) { return group_of_[consumer] != group; })) fusion_group.results.push_back(value);
+        if (std::ranges::any_of(consumers, [&](int consumer) { return group_of_[consumer] != group; }))
+          fusion_group.results.push_back(value);
       });
     return fusion_group;
   }
@@ -248,9 +266,9 @@ class Grouping {
   // by group: for plain ops, the index of their results' shape in known_shapes_
   std::vector<int> shapes_;
   std::vector<const Shape*> known_shapes_;
-  std::vector<char> waits_;                // by op: it is fused last, after the other groups are complete
-  std::vector<int> seen_;                  // by group: the last search that visited it
-  std::vector<int> last_before_;           // the last ops of groups, as a Fenwick tree
+  std::vector<char> waits_;       // by op: it is fused last, after the other groups are complete
+  std::vector<int> seen_;         // by group: the last search that visited it
+  std::vector<int> last_before_;  // the last ops of groups, as a Fenwick tree
   int search_ = 0;
   std::vector<int> pending_, read_;
   FusionGroups out_;
@@ -280,8 +298,8 @@ void FusionGroups::keep_if(const std::function<bool(const FusionGroup&)>& keep) 
     if (fusion_group >= 0) fusion_group = number[fusion_group];
 }
 
-FusionGroups group_ops_for_fusion(const Trace& trace, const DependencyGraph& graph, const std::vector<char>& is_candidate, const GroupingRules& rules,
-                          bool explains) {
+FusionGroups group_ops_for_fusion(const Trace& trace, const DependencyGraph& graph,
+                                  const std::vector<char>& is_candidate, const GroupingRules& rules, bool explains) {
   return Grouping(trace, graph, is_candidate, rules, explains).run();
 }
 

@@ -9,7 +9,7 @@ namespace fulgurite::fuser {
 
 /// Ops that run as one.
 struct FusionGroup {
-  std::vector<int> ops;      // in order, without transparent views
+  std::vector<int> ops;        // in order, without transparent views
   std::vector<int> views;      // the transparent views
   std::vector<Value> inputs;   // tensors that other ops produce
   std::vector<Value> results;  // values that other ops use
@@ -20,8 +20,9 @@ constexpr size_t max_ops = 64;
 
 struct FusionGroups {
   std::vector<FusionGroup> groups;
-  std::vector<int> group_of;        // by op; -1: none
-  std::vector<std::string> missed_fusions; // the merges that failed, with reasons; filled if the log channel is enabled
+  std::vector<int> group_of;  // by op; -1: none
+  std::vector<std::string>
+      missed_fusions;  // the merges that failed, with reasons; filled if the log channel is enabled
 
   void clear() {
     groups.clear();
@@ -34,7 +35,7 @@ struct FusionGroups {
 /// Decides which ops may form one group.
 struct GroupingRules {
   std::function<std::string(const codegen::LoopNest&)> missed_reason;  // why ops cannot be one group; empty if they can
-  std::function<bool(const BoundSymbol&)> is_profitable_alone;      // true if a single op is worth a group
+  std::function<bool(const BoundSymbol&)> is_profitable_alone;         // true if a single op is worth a group
   // true if an op can always be fused with others like it of the same sizes
   std::function<bool(const BoundSymbol&)> is_plain;
   /// Fused last: may join an existing group but never seeds or merges groups.
@@ -46,6 +47,7 @@ codegen::LoopNest group_ops(const Trace&, const FusionGroup&);
 
 /// Groups candidates along the data flow, wherever the rules allow it and the group stays convex; then those that read
 /// the same large value.
-FusionGroups group_ops_for_fusion(const Trace&, const DependencyGraph&, const std::vector<char>& is_candidate, const GroupingRules&, bool explains);
+FusionGroups group_ops_for_fusion(const Trace&, const DependencyGraph&, const std::vector<char>& is_candidate,
+                                  const GroupingRules&, bool explains);
 
 }  // namespace fulgurite::fuser

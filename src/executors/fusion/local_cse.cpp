@@ -19,7 +19,10 @@ bool is_same(const BoundSymbol& a, const BoundSymbol& b) {
 class LocalCse {
  public:
   explicit LocalCse(const Trace& trace)
-      : trace_(trace), first_of_(trace.bound_symbols.size(), -1), instead_(trace.next_id), is_returned_(static_cast<size_t>(trace.next_id)) {
+      : trace_(trace),
+        first_of_(trace.bound_symbols.size(), -1),
+        instead_(trace.next_id),
+        is_returned_(static_cast<size_t>(trace.next_id)) {
     const std::vector<int> roots = view_roots(trace.bound_symbols.read(), trace.next_id);
     for (const Value& value : returned_values(trace)) {
       if (!value.is_tensor()) continue;
@@ -35,7 +38,8 @@ class LocalCse {
       BoundSymbol bound = trace_.bound_symbols[op];
       if (has_effect(bound) || is_custom_function(bound)) continue;
       if (!instead_.is_empty()) instead_.apply(bound);
-      const auto twin = std::ranges::find_if(known, [&](const BoundSymbol& other) { return is_same(other, bound) && !are_both_returned(other, bound); });
+      const auto twin = std::ranges::find_if(
+          known, [&](const BoundSymbol& other) { return is_same(other, bound) && !are_both_returned(other, bound); });
       if (twin == known.end()) {
         known.push_back(std::move(bound));
         known_ops.push_back(op);
@@ -67,14 +71,16 @@ class LocalCse {
  private:
   // Two results that the caller sees as two tensors, or views of two, stay two.
   bool are_both_returned(const BoundSymbol& a, const BoundSymbol& b) const {
-    const auto is_returned = [&](const Value& value) { return value.is_tensor() && is_returned_[static_cast<size_t>(value.tensor().id)]; };
+    const auto is_returned = [&](const Value& value) {
+      return value.is_tensor() && is_returned_[static_cast<size_t>(value.tensor().id)];
+    };
     return std::ranges::any_of(a.outputs.read(), is_returned) && std::ranges::any_of(b.outputs.read(), is_returned);
   }
 
   const Trace& trace_;
-  std::vector<int> first_of_;       // by op: the earlier op that it duplicates; -1: none
+  std::vector<int> first_of_;  // by op: the earlier op that it duplicates; -1: none
   Substitution instead_;
-  std::vector<char> is_returned_;   // by id: a result, or the base of one
+  std::vector<char> is_returned_;  // by id: a result, or the base of one
 };
 
 }  // namespace

@@ -44,10 +44,16 @@ FusionSymbols& fusion_symbols() {
 
 class Writing {
  public:
-  Writing(const Trace& trace, const DependencyGraph& graph, const FusionGroups& groups, const std::vector<GroupFusion>& fusions,
-          const Implementation& candidate)
-      : trace_(trace), graph_(graph), groups_(groups), fusions_(fusions), candidate_(candidate), is_written_(trace.bound_symbols.size(), false),
-        is_group_written_(groups.groups.size(), false), out_(without_symbols(trace)) {}
+  Writing(const Trace& trace, const DependencyGraph& graph, const FusionGroups& groups,
+          const std::vector<GroupFusion>& fusions, const Implementation& candidate)
+      : trace_(trace),
+        graph_(graph),
+        groups_(groups),
+        fusions_(fusions),
+        candidate_(candidate),
+        is_written_(trace.bound_symbols.size(), false),
+        is_group_written_(groups.groups.size(), false),
+        out_(without_symbols(trace)) {}
 
   Trace run() {
     for (int op = 0; op < graph_.size(); ++op) {
@@ -111,7 +117,8 @@ class Writing {
 
 }  // namespace
 
-SharedVector<BoundSymbol> inner_ops(const Trace& trace, const DependencyGraph& graph, const FusionGroup& group, int& next_id, int& next_name) {
+SharedVector<BoundSymbol> inner_ops(const Trace& trace, const DependencyGraph& graph, const FusionGroup& group,
+                                    int& next_id, int& next_name) {
   Substitution renamed(next_id);
   std::vector<int> ops(group.ops.size() + group.views.size());
   std::merge(group.ops.begin(), group.ops.end(), group.views.begin(), group.views.end(), ops.begin());
@@ -133,8 +140,8 @@ SharedVector<BoundSymbol> inner_ops(const Trace& trace, const DependencyGraph& g
   return inner;
 }
 
-Trace outline_fusions(const Trace& trace, const DependencyGraph& graph, const FusionGroups& groups, const std::vector<GroupFusion>& fusions,
-                     const Implementation& candidate) {
+Trace outline_fusions(const Trace& trace, const DependencyGraph& graph, const FusionGroups& groups,
+                      const std::vector<GroupFusion>& fusions, const Implementation& candidate) {
   return Writing(trace, graph, groups, fusions, candidate).run();
 }
 

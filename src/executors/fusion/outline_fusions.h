@@ -17,10 +17,11 @@ struct GroupFusion {
 
 /// Replaces each group by one fusion op, after its dependencies; `fusions` are in the order of the groups. Ops that are
 /// marked with `candidate` but are in no group have no implementation afterwards.
-Trace outline_fusions(const Trace&, const DependencyGraph&, const FusionGroups&, const std::vector<GroupFusion>& fusions,
-                     const Implementation& candidate);
+Trace outline_fusions(const Trace&, const DependencyGraph&, const FusionGroups&,
+                      const std::vector<GroupFusion>& fusions, const Implementation& candidate);
 
 /// A group's ops as they are inside its fusion: views that also exist outside are renamed, with the next names.
-SharedVector<BoundSymbol> inner_ops(const Trace&, const DependencyGraph&, const FusionGroup&, int& next_id, int& next_name);
+SharedVector<BoundSymbol> inner_ops(const Trace&, const DependencyGraph&, const FusionGroup&, int& next_id,
+                                    int& next_name);
 
 }  // namespace fulgurite::fuser

@@ -17,12 +17,14 @@ struct Sizes {
   int64_t rows, columns, depth;  // at least
   int64_t most_depth = std::numeric_limits<int64_t>::max();
 
-  bool hold(int64_t m, int64_t n, int64_t k) const { return m >= rows && n >= columns && k >= depth && k <= most_depth; }
+  bool hold(int64_t m, int64_t n, int64_t k) const {
+    return m >= rows && n >= columns && k >= depth && k <= most_depth;
+  }
 };
 // Measured with benchmarks/gemm.cpp: with fewer rows, packing the right operand dominates; with a small K or few
 // columns, the work per tile does.
-constexpr Sizes pairs{1024, 128, 256};         // bf16 with AVX-512 BF16
-constexpr Sizes widened{64, 64, 64};           // 16 bits with AVX2, which oneDNN does not support
+constexpr Sizes pairs{1024, 128, 256};  // bf16 with AVX-512 BF16
+constexpr Sizes widened{64, 64, 64};    // 16 bits with AVX2, which oneDNN does not support
 // f32 with AVX2: on par if both operands are contiguous along K, else up to twice as fast
 constexpr Sizes singles{256, 128, 256, 4096};
 // bf16 with AMX: on a virtual Xeon mostly 1.0 to 1.5 times as fast as oneDNN 2.6; with a larger K 0.63 to 1.0 times,
@@ -49,7 +51,8 @@ bool accepts_gemm(const BoundSymbol& bound) {
   if (sizes == nullptr) return false;
   const Shape &left = bound.args.at(0).tensor().shape, &right = bound.args.at(1).tensor().shape;
   if (left.size() < 2 || right.size() != 2) return false;
-  if (is_linear && bound.args.size() > 2 && bound.args.at(2).is_tensor() && bound.args.at(2).tensor().shape.size() != 1) return false;
+  if (is_linear && bound.args.size() > 2 && bound.args.at(2).is_tensor() && bound.args.at(2).tensor().shape.size() != 1)
+    return false;
   int64_t rows = 1;
   for (size_t d = 0; d + 1 < left.size(); ++d) rows *= left[d].hint();
   return sizes->hold(rows, right[is_linear ? 0 : 1].hint(), left.back().hint());

@@ -68,12 +68,14 @@ bool EpilogueFusion::is_near(int op) const {
 bool EpilogueFusion::may_follow(int op) const {
   const BoundSymbol& bound = trace_.bound_symbols[op];
   if (is_inside(op) || !is_fusable(op) || ops_.size() == max_ops || !is_near(op)) return false;
-  if (bound.outputs.size() != 1 || !bound.outputs.read()[0].is_tensor() || !has_sizes(bound.outputs.read()[0])) return false;
+  if (bound.outputs.size() != 1 || !bound.outputs.read()[0].is_tensor() || !has_sizes(bound.outputs.read()[0]))
+    return false;
   // The GEMM's own operands are produced before it.
   const auto is_own = [&](int consumer) { return groups_.group_of[consumer] == group_; };
   if (std::ranges::any_of(uses_.consumers(bound.outputs.read()[0].tensor().id), is_own)) return false;
   // Fusing recomputed ops with a much earlier GEMM would undo rematerialization.
-  if (is_recomputed(bound) && !is_recomputed(trace_.bound_symbols[gemm_]) && std::abs(op - gemm_) > max_distance) return false;
+  if (is_recomputed(bound) && !is_recomputed(trace_.bound_symbols[gemm_]) && std::abs(op - gemm_) > max_distance)
+    return false;
   bool fits = true;
   for_each_operand(bound, [&](const Value& value) { fits = fits && is_operand(value); });
   return fits;
@@ -99,7 +101,9 @@ bool EpilogueFusion::is_non_convex() {
     const int at = pending.back();
     pending.pop_back();
     const int other = groups_.group_of[at];
-    const auto leads_inside = [&](int op) { return std::ranges::any_of(graph_.before(op), [&](int before) { return is_inside(before); }); };
+    const auto leads_inside = [&](int op) {
+      return std::ranges::any_of(graph_.before(op), [&](int before) { return is_inside(before); });
+    };
     if (other < 0) {
       if (leads_inside(at)) return true;
       visit_before(at);
@@ -135,7 +139,8 @@ bool EpilogueFusion::absorb_producers() {
     for_each_operand(trace_.bound_symbols[op], [&](const Value& value) {
       const int producer = uses_.producer(value.tensor().id);
       if (producer < 0 || is_inside(producer) || !has_sizes(value)) return;
-      if (std::ranges::all_of(uses_.consumers(value.tensor().id), [&](int consumer) { return is_inside(consumer); })) has_taken = take(producer) || has_taken;
+      if (std::ranges::all_of(uses_.consumers(value.tensor().id), [&](int consumer) { return is_inside(consumer); }))
+        has_taken = take(producer) || has_taken;
     });
   return has_taken;
 }
@@ -150,7 +155,8 @@ bool EpilogueFusion::absorb_siblings() {
   for (const int id : std::vector<int>(read))
     for (const int consumer : uses_.consumers(id)) {
       bool reads_the_same = true;
-      for_each_operand(trace_.bound_symbols[consumer], [&](const Value& value) { reads_the_same = reads_the_same && is_read(value); });
+      for_each_operand(trace_.bound_symbols[consumer],
+                       [&](const Value& value) { reads_the_same = reads_the_same && is_read(value); });
       if (reads_the_same) has_taken = take(consumer) || has_taken;
     }
   return has_taken;
@@ -161,7 +167,8 @@ void EpilogueFusion::find_consumers(const Value& value, std::vector<int>& ops) c
   for (const int consumer : uses_.consumers(value.tensor().id)) {
     const BoundSymbol& bound = trace_.bound_symbols[consumer];
     ops.push_back(consumer);
-    if (bound.symbol->traits.view && !bound.outputs.empty() && bound.outputs.read()[0].is_tensor()) find_consumers(bound.outputs.read()[0], ops);
+    if (bound.symbol->traits.view && !bound.outputs.empty() && bound.outputs.read()[0].is_tensor())
+      find_consumers(bound.outputs.read()[0], ops);
   }
 }
 
@@ -195,7 +202,9 @@ int64_t EpilogueFusion::bytes_spared() const {
       const int id = operand.tensor().id;
       if (is_inside(uses_.producer(id)) || !has_sizes(operand) || std::ranges::find(read, id) != read.end()) return;
       read.push_back(id);
-      const auto reads_it_too = [&](int consumer) { return !is_inside(consumer) && is_fusable(consumer) && is_near(consumer); };
+      const auto reads_it_too = [&](int consumer) {
+        return !is_inside(consumer) && is_fusable(consumer) && is_near(consumer);
+      };
       if (std::ranges::any_of(uses_.consumers(id), reads_it_too)) spared -= bytes_of(operand);
     });
   }
@@ -218,9 +227,12 @@ std::optional<Epilogue> EpilogueFusion::lowered(std::optional<Dtype> bias) {
   }
   Epilogue epilogue{ops_, codegen::lower_epilogue(given, expressions_)};
   if (epilogue.lowered.reason.empty()) return epilogue;
-  std::string missed_reason = text::cat(given.product->symbol->name(), " (", proxy_name(given.product->outputs.read()[0]), ") does not compute ",
-                                  text::join(given.loop_nest.ops, [](const BoundSymbol* op) { return op->symbol->name(); }), ": ", epilogue.lowered.reason);
-  if (std::ranges::find(missed_fusions_, missed_reason) == missed_fusions_.end()) missed_fusions_.push_back(std::move(missed_reason));
+  std::string missed_reason = text::cat(
+      given.product->symbol->name(), " (", proxy_name(given.product->outputs.read()[0]), ") does not compute ",
+      text::join(given.loop_nest.ops, [](const BoundSymbol* op) { return op->symbol->name(); }), ": ",
+      epilogue.lowered.reason);
+  if (std::ranges::find(missed_fusions_, missed_reason) == missed_fusions_.end())
+    missed_fusions_.push_back(std::move(missed_reason));
   return std::nullopt;
 }
 
@@ -230,11 +242,13 @@ std::optional<Epilogue> EpilogueFusion::grow(int product, int group, std::option
   ops_.clear();
   for (bool grows = absorb_consumers(trace_.bound_symbols[product].outputs.read()[0]); grows;) {
     grows = absorb_producers();
-    for (const int op : std::vector<int>(ops_)) grows = absorb_consumers(trace_.bound_symbols[op].outputs.read()[0]) || grows;
+    for (const int op : std::vector<int>(ops_))
+      grows = absorb_consumers(trace_.bound_symbols[op].outputs.read()[0]) || grows;
   }
   if (ops_.empty()) return std::nullopt;
   const std::vector<int> alone = ops_;
-  while (absorb_siblings()) {}
+  while (absorb_siblings()) {
+  }
   if (bytes_spared() > 0)
     if (auto epilogue = lowered(bias)) return epilogue;
   if (ops_ == alone) return std::nullopt;

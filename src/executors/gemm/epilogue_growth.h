@@ -25,9 +25,13 @@ struct Epilogue {
 ///                                             # t3 = gelu(t2)
 class EpilogueFusion {
  public:
-  EpilogueFusion(const Trace& trace, const Uses& uses, const fuser::DependencyGraph& graph, const fuser::FusionGroups& groups,
-                 bool allow_excess_precision)
-      : trace_(trace), uses_(uses), graph_(graph), groups_(groups), allow_excess_precision_(allow_excess_precision),
+  EpilogueFusion(const Trace& trace, const Uses& uses, const fuser::DependencyGraph& graph,
+                 const fuser::FusionGroups& groups, bool allow_excess_precision)
+      : trace_(trace),
+        uses_(uses),
+        graph_(graph),
+        groups_(groups),
+        allow_excess_precision_(allow_excess_precision),
         expressions_({allow_excess_precision, fuser::is_one_eager_call}) {}
 
   /// The epilogue of the GEMM at op `product`, in group number `group`. Nullopt if no epilogue is profitable.

@@ -24,10 +24,12 @@ namespace {
 using codegen::is_half;
 bool is_conversion(const BoundSymbol& bound) { return bound.symbol == &prims_convert_element_type_symbol; }
 bool is_rounding(const BoundSymbol& bound) {
-  return is_conversion(bound) && bound.args.at(0).tensor().dtype == Dtype::f32 && is_half(bound.outputs.at(0).tensor().dtype);
+  return is_conversion(bound) && bound.args.at(0).tensor().dtype == Dtype::f32 &&
+         is_half(bound.outputs.at(0).tensor().dtype);
 }
 bool is_widening(const BoundSymbol& bound) {
-  return is_conversion(bound) && is_half(bound.args.at(0).tensor().dtype) && bound.outputs.at(0).tensor().dtype == Dtype::f32;
+  return is_conversion(bound) && is_half(bound.args.at(0).tensor().dtype) &&
+         bound.outputs.at(0).tensor().dtype == Dtype::f32;
 }
 
 /// Returns true if a value comes from outside the trace: no op computes it.
@@ -62,8 +64,9 @@ class Conversions {
   bool is_for_gemms(int op) const {
     const BoundSymbol& bound = trace_.bound_symbols[op];
     if (!is_rounding(bound) || !is_given(trace_, uses_, bound.args.read()[0])) return false;
-    return std::ranges::all_of(uses_.consumers(bound.outputs.read()[0].tensor().id),
-                               [&](int consumer) { return trace_.bound_symbols[consumer].implementation == &candidate_; });
+    return std::ranges::all_of(uses_.consumers(bound.outputs.read()[0].tensor().id), [&](int consumer) {
+      return trace_.bound_symbols[consumer].implementation == &candidate_;
+    });
   }
 
   Value repeated(BoundSymbol conversion) {
@@ -85,7 +88,11 @@ class Conversions {
 class GemmFusions {
  public:
   GemmFusions(const Trace& trace, const Implementation& candidate, FusionNames& names, bool allow_excess_precision)
-      : trace_(Conversions(trace, candidate).run()), candidate_(candidate), names_(names), allow_excess_precision_(allow_excess_precision), uses_(trace_),
+      : trace_(Conversions(trace, candidate).run()),
+        candidate_(candidate),
+        names_(names),
+        allow_excess_precision_(allow_excess_precision),
+        uses_(trace_),
         graph_(trace_, false) {}
 
   Trace run() {
@@ -94,11 +101,13 @@ class GemmFusions {
       if (trace_.bound_symbols[op].implementation == &candidate_) add(op);
     EpilogueFusion growth(trace_, uses_, graph_, groups_, allow_excess_precision_);
     for (size_t i = 0; i < groups_.groups.size(); ++i) add_epilogue(growth, static_cast<int>(i));
-    if (const std::optional<Trace> merged = fuser::local_cse(trace_, groups_)) return GemmFusions(*merged, candidate_, names_, allow_excess_precision_).run();
+    if (const std::optional<Trace> merged = fuser::local_cse(trace_, groups_))
+      return GemmFusions(*merged, candidate_, names_, allow_excess_precision_).run();
     const std::vector<const Implementation*> implementations = gemm_implementations(gemms_);
     if (implementations.empty()) groups_.clear();
     for (size_t i = 0; i < groups_.groups.size(); ++i)
-      fusions_.push_back({names_.next(), groups_.groups[i].inputs, groups_.groups[i].results, false, implementations[i]});
+      fusions_.push_back(
+          {names_.next(), groups_.groups[i].inputs, groups_.groups[i].results, false, implementations[i]});
     if (logs(LogChannel::fusions)) explain(growth.missed_fusions());
     return fuser::outline_fusions(trace_, graph_, groups_, fusions_, candidate_);
   }
@@ -119,7 +128,9 @@ class GemmFusions {
     const int conversion = conversion_of_result(result);
     if (conversion >= 0) group.ops.push_back(conversion);
     group.results = {conversion >= 0 ? trace_.bound_symbols[conversion].outputs.read()[0] : result};
-    product.form.epilogue = codegen::plain_epilogue(group.results[0].tensor().dtype, bias, allow_excess_precision_ ? std::nullopt : std::optional(product.form.number));
+    product.form.epilogue =
+        codegen::plain_epilogue(group.results[0].tensor().dtype, bias,
+                                allow_excess_precision_ ? std::nullopt : std::optional(product.form.number));
     for (const int inside : group.ops) groups_.group_of[inside] = static_cast<int>(groups_.groups.size());
     std::ranges::sort(group.ops);
     groups_.groups.push_back(std::move(group));
@@ -187,15 +198,16 @@ class GemmFusions {
   const Uses uses_;
   const fuser::DependencyGraph graph_;
   fuser::FusionGroups groups_;
-  std::vector<GemmOp> gemms_;            // by group
-  std::vector<int> ops_;                   // by group: the GEMM's; -1: no epilogue is added
-  std::vector<std::optional<Dtype>> biases_; // by group
-  std::vector<fuser::GroupFusion> fusions_; // by group
+  std::vector<GemmOp> gemms_;                 // by group
+  std::vector<int> ops_;                      // by group: the GEMM's; -1: no epilogue is added
+  std::vector<std::optional<Dtype>> biases_;  // by group
+  std::vector<fuser::GroupFusion> fusions_;   // by group
 };
 
 }  // namespace
 
-Trace fuse_gemm_epilogues(const Trace& trace, const Implementation& candidate, FusionNames& names, bool allow_excess_precision) {
+Trace fuse_gemm_epilogues(const Trace& trace, const Implementation& candidate, FusionNames& names,
+                          bool allow_excess_precision) {
   return GemmFusions(trace, candidate, names, allow_excess_precision).run();
 }
 

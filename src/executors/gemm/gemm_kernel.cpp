@@ -56,7 +56,8 @@ class EpilogueMatrix {
   EpilogueMatrix(const Tensor& given, bool is_row, int64_t columns) {
     const TensorImpl& impl = *given.impl();
     const size_t last = impl.sizes.size() - 1;
-    const bool lies_well = impl.sizes[last] == columns && (impl.strides[last] == 1 || columns == 1) && (is_row || has_rows(impl));
+    const bool lies_well =
+        impl.sizes[last] == columns && (impl.strides[last] == 1 || columns == 1) && (is_row || has_rows(impl));
     if (!lies_well) copy_ = is_row ? expanded(given, columns) : copied(given);
     const TensorImpl& read = lies_well ? impl : *copy_.impl();
     matrix_ = {read.data(), is_row ? 0 : rows_of(read).row_stride};
@@ -127,7 +128,9 @@ void GemmKernel::run(Arguments arguments, std::span<const Tensor> results) const
 }
 
 // An element is read right before it is written; left and right operands are read throughout.
-bool GemmKernel::may_overwrite(size_t, size_t argument) const { return argument >= 2 && !gemm_.form.epilogue.operands[argument - 2].is_row; }
+bool GemmKernel::may_overwrite(size_t, size_t argument) const {
+  return argument >= 2 && !gemm_.form.epilogue.operands[argument - 2].is_row;
+}
 
 std::vector<const Implementation*> gemm_implementations(std::span<const GemmOp> products) {
   static Implementations* const all = new Implementations;

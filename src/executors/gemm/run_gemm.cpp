@@ -11,10 +11,10 @@ namespace {
 
 using kernels::ProductLaunch;
 
-constexpr int64_t step_bytes = 4;        // of a packed row
-constexpr int64_t block_columns = 384;   // limits the L2 cache that a block's unrounded sums use
-constexpr int64_t min_blocks = 6;        // are enough for several threads
-constexpr int64_t max_cached_rows = 4032; // rows whose sums are kept between parts of K: whole blocks of any kind
+constexpr int64_t step_bytes = 4;          // of a packed row
+constexpr int64_t block_columns = 384;     // limits the L2 cache that a block's unrounded sums use
+constexpr int64_t min_blocks = 6;          // are enough for several threads
+constexpr int64_t max_cached_rows = 4032;  // rows whose sums are kept between parts of K: whole blocks of any kind
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t up_to(int64_t a, int64_t unit) { return divide_up(a, unit) * unit; }
@@ -40,11 +40,18 @@ char* moved(const void* data, int64_t elements, Dtype dtype) {
 class GemmRun {
  public:
   GemmRun(const codegen::GemmForm& form, const codegen::CompiledGemm& kernels, const GemmArguments& call)
-      : form_(form), kernels_(kernels), call_(call), tiles_(kernels.tiles), block_panels_(block_columns / tiles_.panel_rows),
+      : form_(form),
+        kernels_(kernels),
+        call_(call),
+        tiles_(kernels.tiles),
+        block_panels_(block_columns / tiles_.panel_rows),
         panel_bytes_(tiles_.panel_rows * tiles_.slice_steps * step_bytes),
         slices_(std::max<int64_t>(1, divide_up(call.depth, max_slice_depth(call.depth, tiles_)))),
-        slice_(std::max<int64_t>(1, divide_up(divide_up(call.depth, slices_), 16 * tiles_.step_depth)) * 16 * tiles_.step_depth),
-        slices_at_once_(divide_up(slices_, divide_up(slices_, tiles_.packed_numbers / (block_columns * max_slice_depth(call.depth, tiles_))))) {}
+        slice_(std::max<int64_t>(1, divide_up(divide_up(call.depth, slices_), 16 * tiles_.step_depth)) * 16 *
+               tiles_.step_depth),
+        slices_at_once_(divide_up(
+            slices_,
+            divide_up(slices_, tiles_.packed_numbers / (block_columns * max_slice_depth(call.depth, tiles_))))) {}
 
   // Divides the right rows and K into parts that are packed at a time.
   void run() {
@@ -54,7 +61,8 @@ class GemmRun {
     const int64_t right_rows = std::max(rows_that_fit / block_columns, int64_t{1}) * block_columns;
     for (int64_t left = 0; left < call_.left.rows; left += left_rows)
       for (int64_t right = 0; right < call_.right.rows; right += right_rows)
-        multiply(left, std::min(left_rows, call_.left.rows - left), right, std::min(right_rows, call_.right.rows - right));
+        multiply(left, std::min(left_rows, call_.left.rows - left), right,
+                 std::min(right_rows, call_.right.rows - right));
   }
 
  private:
@@ -72,7 +80,8 @@ class GemmRun {
     launch.matrix_count = static_cast<int>(call_.matrices.size());
     for (size_t m = 0; m < call_.matrices.size(); ++m) {
       const ColumnMatrix& of = call_.matrices[m];
-      const Dtype dtype = m < epilogue.results.size() ? epilogue.results[m] : epilogue.operands[m - epilogue.results.size()].dtype;
+      const Dtype dtype =
+          m < epilogue.results.size() ? epilogue.results[m] : epilogue.operands[m - epilogue.results.size()].dtype;
       const auto item = static_cast<long>(size_of(dtype));
       matrices[m] = {moved(of.data, left_row * of.row_stride + right_row, dtype), of.row_stride * item, item};
     }
@@ -96,7 +105,8 @@ class GemmRun {
       // Blocks beside one another are multiplied from the same packed left rows.
       const int64_t together = blocks / launch.column_blocks >= min_blocks ? launch.column_blocks : 1;
       parallel_ranges(blocks, together, [&](Ranges& ranges) {
-        const ScratchMemory strips(up_to(launch.block_rows + tiles_.tile_rows, 16) * launch.slices * tiles_.slice_steps * step_bytes);
+        const ScratchMemory strips(up_to(launch.block_rows + tiles_.tile_rows, 16) * launch.slices *
+                                   tiles_.slice_steps * step_bytes);
         const ScratchMemory sums(launch.sums_are_kept ? 0 : block_sums);
         ProductLaunch mine = launch;
         mine.left_strips = strips.data();
@@ -106,8 +116,10 @@ class GemmRun {
     }
   }
 
-  static kernels::ProductOperand operand(const DepthMatrix& matrix, Dtype dtype, int64_t row, int64_t rows, int64_t depth) {
-    return {moved(matrix.data, row * matrix.row_stride + depth * matrix.depth_stride, dtype), rows, matrix.row_stride, matrix.depth_stride};
+  static kernels::ProductOperand operand(const DepthMatrix& matrix, Dtype dtype, int64_t row, int64_t rows,
+                                         int64_t depth) {
+    return {moved(matrix.data, row * matrix.row_stride + depth * matrix.depth_stride, dtype), rows, matrix.row_stride,
+            matrix.depth_stride};
   }
 
   const codegen::GemmForm& form_;

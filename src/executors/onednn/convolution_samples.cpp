@@ -16,7 +16,7 @@ struct Cut {
 };
 
 Cut cut(const ConvolutionCall& call) {
-  constexpr int64_t max_weight = 1 << 18;     // elements of a part, so that it stays in the L2 cache
+  constexpr int64_t max_weight = 1 << 18;      // elements of a part, so that it stays in the L2 cache
   constexpr double enough = 4e6, least = 4e6;  // operations of a chunk; of a part if there are few chunks
   constexpr int64_t enough_positions = 256;    // for which the weight is read once
   const int64_t samples = call.samples(), weight = call.weight.impl()->numel(),

@@ -12,7 +12,8 @@ void TraceBytes::add(const Trace& trace) {
   total_ += bytes(1, sizeof(Trace));
   for (const Value& arg : trace.args) add(arg);
   add(trace.bound_symbols);
-  if (trace.numbers && is_new(trace.numbers.get())) total_ += bytes(trace.numbers->size(), sizeof(NumberProxy) + sizeof(void*));
+  if (trace.numbers && is_new(trace.numbers.get()))
+    total_ += bytes(trace.numbers->size(), sizeof(NumberProxy) + sizeof(void*));
 }
 
 void TraceBytes::add(const SharedVector<BoundSymbol>& ops) {

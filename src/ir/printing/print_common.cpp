@@ -63,7 +63,8 @@ std::string fill_pattern(std::string_view pattern, const std::vector<std::string
   for (size_t i = 0; i < pattern.size(); ++i) {
     size_t end = i + 1, number = 0;
     if (pattern[i] == '{')
-      for (; end < pattern.size() && pattern[end] >= '0' && pattern[end] <= '9'; ++end) number = number * 10 + (pattern[end] - '0');
+      for (; end < pattern.size() && pattern[end] >= '0' && pattern[end] <= '9'; ++end)
+        number = number * 10 + (pattern[end] - '0');
     if (end == i + 1 || end >= pattern.size() || pattern[end] != '}' || number >= arguments.size()) {
       out += pattern[i];
       continue;
@@ -77,13 +78,17 @@ std::string fill_pattern(std::string_view pattern, const std::vector<std::string
 std::string identifier(const std::string& name) {
   // Sorted: the keywords of Python and C++.
   static constexpr std::string_view keywords[] = {
-      "False", "None", "True", "alignas", "alignof", "and", "as", "asm", "assert", "async", "auto", "await", "bool", "break", "case",
-      "catch", "char", "class", "concept", "const", "continue", "decltype", "def", "default", "del", "delete", "do", "double", "elif",
-      "else", "enum", "except", "explicit", "export", "extern", "false", "finally", "float", "for", "friend", "from", "global",
-      "goto", "if", "import", "in", "inline", "int", "is", "lambda", "long", "mutable", "namespace", "new", "noexcept", "nonlocal",
-      "not", "nullptr", "operator", "or", "pass", "prims", "private", "protected", "public", "raise", "register", "requires", "return",
-      "short", "signed", "sizeof", "static", "struct", "switch", "template", "this", "throw", "torch", "true", "try", "typedef",
-      "typeid", "typename", "union", "unsigned", "using", "virtual", "void", "volatile", "while", "with", "xor", "yield"};
+      "False",     "None",     "True",     "alignas",  "alignof",  "and",      "as",      "asm",       "assert",
+      "async",     "auto",     "await",    "bool",     "break",    "case",     "catch",   "char",      "class",
+      "concept",   "const",    "continue", "decltype", "def",      "default",  "del",     "delete",    "do",
+      "double",    "elif",     "else",     "enum",     "except",   "explicit", "export",  "extern",    "false",
+      "finally",   "float",    "for",      "friend",   "from",     "global",   "goto",    "if",        "import",
+      "in",        "inline",   "int",      "is",       "lambda",   "long",     "mutable", "namespace", "new",
+      "noexcept",  "nonlocal", "not",      "nullptr",  "operator", "or",       "pass",    "prims",     "private",
+      "protected", "public",   "raise",    "register", "requires", "return",   "short",   "signed",    "sizeof",
+      "static",    "struct",   "switch",   "template", "this",     "throw",    "torch",   "true",      "try",
+      "typedef",   "typeid",   "typename", "union",    "unsigned", "using",    "virtual", "void",      "volatile",
+      "while",     "with",     "xor",      "yield"};
   return std::ranges::binary_search(keywords, std::string_view(name)) ? name + "_" : name;
 }
 
@@ -134,9 +139,10 @@ std::string quoted_type(const Value& value, bool with_strides) {
 }
 
 std::string origin_text(const ForwardOrigin& origin) {
-  static constexpr std::string_view parts[] = {"", ", accumulation", ", zeros", ", unbroadcast", ", cast", ", copy", ", recomputation", ""};
-  return text::cat(identifier(origin.result), ": \"", origin.symbol, "\"", origin.fusion.empty() ? "" : ", in ", origin.fusion,
-                   parts[static_cast<int>(origin.part)]);
+  static constexpr std::string_view parts[] = {"",       ", accumulation", ", zeros",         ", unbroadcast",
+                                               ", cast", ", copy",         ", recomputation", ""};
+  return text::cat(identifier(origin.result), ": \"", origin.symbol, "\"", origin.fusion.empty() ? "" : ", in ",
+                   origin.fusion, parts[static_cast<int>(origin.part)]);
 }
 
 void OpPrinter::print_provenance(const Trace& trace) {
@@ -192,7 +198,9 @@ std::vector<std::string> OpPrinter::body_lines(const Trace& trace) {
 
 namespace {
 
-bool is_of_node(const BoundSymbol& bound) { return !bound.forward.empty() && bound.forward[0].part == ForwardOrigin::Part::node; }
+bool is_of_node(const BoundSymbol& bound) {
+  return !bound.forward.empty() && bound.forward[0].part == ForwardOrigin::Part::node;
+}
 
 }  // namespace
 
@@ -247,7 +255,8 @@ std::string OpPrinter::types(const BoundSymbol& bound, bool in_comment) const {
   if (!is_opened)
     for_each_output(bound, [&](const Value& output) {
       if (output.is_proxy())
-        out += text::cat(out.empty() ? mark : ", ", identifier(proxy_name(output)), ": ", quoted_type(output, with_strides));
+        out += text::cat(out.empty() ? mark : ", ", identifier(proxy_name(output)), ": ",
+                         quoted_type(output, with_strides));
     });
   if (bound.implementation && !in_comment && !is_opened) {
     const std::string_view executor = executor_name(*bound.implementation);

@@ -17,9 +17,11 @@ std::string joined(const std::vector<std::string>& items) {
 
 // "torch.nn.functional.gelu" -> "nn::gelu"
 std::string function_name(std::string_view qualified) {
-  static constexpr std::pair<std::string_view, std::string_view> spaces[] = {
-      {"torch.nn.functional.", "nn::"}, {"torch.linalg.", "linalg::"}, {"torch.special.", "special::"},
-      {"torch.Tensor.", ""},            {"torch.", ""}};
+  static constexpr std::pair<std::string_view, std::string_view> spaces[] = {{"torch.nn.functional.", "nn::"},
+                                                                             {"torch.linalg.", "linalg::"},
+                                                                             {"torch.special.", "special::"},
+                                                                             {"torch.Tensor.", ""},
+                                                                             {"torch.", ""}};
   for (const auto& [from, to] : spaces)
     if (qualified.starts_with(from)) {
       const std::string_view name = qualified.substr(from.size());
@@ -33,23 +35,21 @@ std::string function_name(std::string_view qualified) {
 // Arithmetic on scalars, spelled differently in C++ than in Python.
 std::string_view number_pattern(std::string_view name) {
   static constexpr std::pair<std::string_view, std::string_view> patterns[] = {
-      {"prims.add_numbers", "{0} + {1}"},           {"prims.subtract_numbers", "{0} - {1}"},
-      {"prims.multiply_numbers", "{0} * {1}"},      {"prims.divide_numbers", "{0} / {1}"},
-      {"prims.remainder_numbers", "{0} % {1}"},     {"prims.negate_number", "-{0}"},
-      {"prims.minimum_number", "min({0}, {1})"},    {"prims.maximum_number", "max({0}, {1})"},
-      {"prims.square_root_number", "sqrt({0})"},    {"prims.float_number", "Float({0})"},
-      {"prims.equal_numbers", "{0} == {1}"},        {"prims.not_equal_numbers", "{0} != {1}"},
-      {"prims.less_numbers", "{0} < {1}"},          {"prims.less_equal_numbers", "{0} <= {1}"},
-      {"prims.greater_numbers", "{0} > {1}"},       {"prims.greater_equal_numbers", "{0} >= {1}"},
+      {"prims.add_numbers", "{0} + {1}"},        {"prims.subtract_numbers", "{0} - {1}"},
+      {"prims.multiply_numbers", "{0} * {1}"},   {"prims.divide_numbers", "{0} / {1}"},
+      {"prims.remainder_numbers", "{0} % {1}"},  {"prims.negate_number", "-{0}"},
+      {"prims.minimum_number", "min({0}, {1})"}, {"prims.maximum_number", "max({0}, {1})"},
+      {"prims.square_root_number", "sqrt({0})"}, {"prims.float_number", "Float({0})"},
+      {"prims.equal_numbers", "{0} == {1}"},     {"prims.not_equal_numbers", "{0} != {1}"},
+      {"prims.less_numbers", "{0} < {1}"},       {"prims.less_equal_numbers", "{0} <= {1}"},
+      {"prims.greater_numbers", "{0} > {1}"},    {"prims.greater_equal_numbers", "{0} >= {1}"},
       {"prims.not_number", "Bool(!{0})"}};
   for (const auto& [symbol, pattern] : patterns)
     if (symbol == name) return pattern;
   return {};
 }
 
-std::string integer_text(int64_t value) {
-  return value == INT64_MIN ? "(-9223372036854775807 - 1)" : text::cat(value);
-}
+std::string integer_text(int64_t value) { return value == INT64_MIN ? "(-9223372036854775807 - 1)" : text::cat(value); }
 
 std::string float_text(double value) {
   if (std::isnan(value)) return "std::numeric_limits<double>::quiet_NaN()";
@@ -106,7 +106,8 @@ class CppPrinter final : public OpPrinter {
   }
 
   static std::string type_of(const Value& v) {
-    if (v.is_collection()) return v.collection_name() == "saved_for_backward" ? "SavedForBackward" : "std::vector<Tensor>";
+    if (v.is_collection())
+      return v.collection_name() == "saved_for_backward" ? "SavedForBackward" : "std::vector<Tensor>";
     if (v.is_int()) return "Int";
     if (v.is_float()) return "Float";
     return v.is_bool() ? "Bool" : "Tensor";
@@ -115,7 +116,8 @@ class CppPrinter final : public OpPrinter {
 
   std::string result_type(const BoundSymbol& last) const {
     if (!last.kwargs.empty()) {
-      const bool saves = std::ranges::any_of(last.kwargs, [](const auto& kwarg) { return kwarg.first == "saved_tensors"; });
+      const bool saves =
+          std::ranges::any_of(last.kwargs, [](const auto& kwarg) { return kwarg.first == "saved_tensors"; });
       return saves ? "AugmentedForward" : "JointResult";
     }
     if (is_backward_ || last.args.size() > 8) return "std::vector<Tensor>";
@@ -130,7 +132,8 @@ class CppPrinter final : public OpPrinter {
       case Value::Kind::tensor: return identifier(proxy_name(v));
       case Value::Kind::integer: return v.is_proxy() ? identifier(proxy_name(v)) : integer_text(v.integer().hint());
       case Value::Kind::floating: return v.is_proxy() ? identifier(proxy_name(v)) : float_text(v.floating().hint());
-      case Value::Kind::boolean: return v.is_proxy() ? identifier(proxy_name(v)) : v.boolean().hint() ? "true" : "false";
+      case Value::Kind::boolean:
+        return v.is_proxy() ? identifier(proxy_name(v)) : v.boolean().hint() ? "true" : "false";
       case Value::Kind::string: return quoted(v.string(), '"');
       case Value::Kind::dtype: return text::cat("Dtype::", v.dtype() == Dtype::boolean ? "boolean" : name(v.dtype()));
       case Value::Kind::device: return text::cat("Device(\"", v.device().name(), "\")");
@@ -139,7 +142,8 @@ class CppPrinter final : public OpPrinter {
         const Slice slice = v.slice();
         const auto end = [&](const std::optional<Int>& e) { return e ? value(Value(*e)) : std::string("{}"); };
         if (!slice.start && !slice.stop && !slice.step) return "Slice()";
-        return text::cat("Slice(", end(slice.start), ", ", end(slice.stop), slice.step ? ", " + end(slice.step) : std::string(), ")");
+        return text::cat("Slice(", end(slice.start), ", ", end(slice.stop),
+                         slice.step ? ", " + end(slice.step) : std::string(), ")");
       }
       case Value::Kind::ellipsis: return "Ellipsis";
       case Value::Kind::collection: return identifier(v.collection_name());
@@ -163,7 +167,8 @@ class CppPrinter final : public OpPrinter {
     }
     if (bound.symbol->qualified_name() == "prims.shape" && !in_comment) return sizes(bound);
     if (is_custom_function(bound) && !in_comment)
-      return text::cat("auto [", joined(items(bound.outputs)), "] = ", define_custom(bound), "(", arguments(bound), ");");
+      return text::cat("auto [", joined(items(bound.outputs)), "] = ", define_custom(bound), "(", arguments(bound),
+                       ");");
     if (bound.symbol->qualified_name() == "prims.no_gradient") define_no_gradient();
     std::string names = joined(items(bound.outputs));
     if (in_comment) {
@@ -176,7 +181,8 @@ class CppPrinter final : public OpPrinter {
     if (bound.outputs.size() > 1 || is_list || bound.is_fusion()) names = text::cat("[", names, "]");
     if (is_list && !bound.outputs.empty())
       return text::cat("auto ", names, " = unpack<", bound.outputs.size(), ">(", call(bound, false), ");");
-    return text::cat(bound.outputs.empty() ? "" : "auto ", names, bound.outputs.empty() ? "" : " = ", call(bound, false), ";");
+    return text::cat(bound.outputs.empty() ? "" : "auto ", names, bound.outputs.empty() ? "" : " = ",
+                     call(bound, false), ";");
   }
 
   std::string result(const BoundSymbol& bound) const {
@@ -185,7 +191,8 @@ class CppPrinter final : public OpPrinter {
       for (const auto& [key, v] : bound.kwargs) {
         const std::string list = text::cat("{", v.is_list() ? joined(items(v.list())) : value(v), "}");
         if (key == "saved_tensors" || key == "saved_other") saved.push_back(list);
-        else if (key == "flat_output" || (key == "output" && result_type_ == "JointResult")) members.push_back(".output = " + list);
+        else if (key == "flat_output" || (key == "output" && result_type_ == "JointResult"))
+          members.push_back(".output = " + list);
         else if (key == "fw_flat_out") members.push_back(".fw_flat_out = " + list);
       }
       if (!saved.empty()) members.push_back(text::cat(".saved_for_backward = {", joined(saved), "}"));
@@ -193,7 +200,8 @@ class CppPrinter final : public OpPrinter {
     }
     if (bound.args.empty() && !is_backward_) return "return;";
     const std::string results = joined(items(bound.args));
-    return bound.args.size() == 1 && !is_backward_ ? text::cat("return ", results, ";") : text::cat("return {", results, "};");
+    return bound.args.size() == 1 && !is_backward_ ? text::cat("return ", results, ";")
+                                                   : text::cat("return {", results, "};");
   }
 
   std::string unpack(const BoundSymbol& bound) const {
@@ -204,7 +212,10 @@ class CppPrinter final : public OpPrinter {
     for (size_t i = 0; i < bound.outputs.size(); ++i) {
       const Value& v = bound.outputs[i];
       if (v.is_none()) continue;
-      const std::string_view as = v.is_int() ? ".integer()" : v.is_float() ? ".floating()" : v.is_bool() ? ".boolean()" : "";
+      const std::string_view as = v.is_int()     ? ".integer()"
+                                  : v.is_float() ? ".floating()"
+                                  : v.is_bool()  ? ".boolean()"
+                                                 : "";
       out += text::cat(out.empty() ? "" : "\n", type_of(v), " ", value(v), " = ", from, "[", i, "]", as, ";");
     }
     return out.empty() ? text::cat("// ", from, " is empty") : out;
@@ -213,17 +224,21 @@ class CppPrinter final : public OpPrinter {
   // The symbols among a tensor's sizes.
   std::string sizes(const BoundSymbol& bound) const {
     const std::string all = text::cat("prims::shape<", bound.outputs.size(), ">(", value(bound.args[0]), ")");
-    if (std::ranges::all_of(bound.outputs, &Value::is_int)) return text::cat("auto [", joined(items(bound.outputs)), "] = ", all, ";");
+    if (std::ranges::all_of(bound.outputs, &Value::is_int))
+      return text::cat("auto [", joined(items(bound.outputs)), "] = ", all, ";");
     std::string out;
     for (size_t i = 0; i < bound.outputs.size(); ++i)
-      if (bound.outputs[i].is_int()) out += text::cat(out.empty() ? "Int " : ", ", value(bound.outputs[i]), " = ", all, "[", i, "]");
+      if (bound.outputs[i].is_int())
+        out += text::cat(out.empty() ? "Int " : ", ", value(bound.outputs[i]), " = ", all, "[", i, "]");
     return out + ";";
   }
 
   std::string call(const BoundSymbol& bound, bool in_comment) const {
     const Symbol& symbol = *bound.symbol;
-    if (is_custom_function(bound) || symbol.qualified_name() == "prims.no_gradient") return text::cat(bound.name(), "(", arguments(bound), ")");
-    if (symbol.qualified_name() == "prims.once_differentiable") return text::cat(value(bound.args[0]), ".view_as(", value(bound.args[0]), ")");
+    if (is_custom_function(bound) || symbol.qualified_name() == "prims.no_gradient")
+      return text::cat(bound.name(), "(", arguments(bound), ")");
+    if (symbol.qualified_name() == "prims.once_differentiable")
+      return text::cat(value(bound.args[0]), ".view_as(", value(bound.args[0]), ")");
     if (const std::string_view pattern = number_pattern(symbol.qualified_name()); !pattern.empty())
       return fill_pattern(pattern, items(bound.args));
     if (symbol.name() == "__getitem__" && bound.args.size() == 2) return indexing(bound);
@@ -246,7 +261,8 @@ class CppPrinter final : public OpPrinter {
       const Value device = all.back(), dtype = all[all.size() - 2];
       all.resize(all.size() - 2);
       if (dtype.is_dtype()) options = text::cat(".dtype = ", value(dtype));
-      if (device.kind() == Value::Kind::device) options += text::cat(options.empty() ? "" : ", ", ".device = ", value(device));
+      if (device.kind() == Value::Kind::device)
+        options += text::cat(options.empty() ? "" : ", ", ".device = ", value(device));
     }
     const size_t shown = options.empty() ? shown_arguments(all, parameters) : all.size();
     std::vector<std::string> texts;
@@ -275,7 +291,8 @@ class CppPrinter final : public OpPrinter {
     for (const Parameter& parameter : signature.params()) {
       const std::string name = identifier(std::string(parameter.name));
       parameters += text::cat(parameters.empty() ? "" : ", ", "const Arg& ", name);
-      if (parameter.keyword_only) named += text::cat(named.empty() ? "" : ", ", "{\"", parameter.name, "\", ", name, "}");
+      if (parameter.keyword_only)
+        named += text::cat(named.empty() ? "" : ", ", "{\"", parameter.name, "\", ", name, "}");
       else positional += text::cat(positional.empty() ? "" : ", ", name);
     }
     const std::string call = text::cat("call(", quoted(symbol.qualified_name(), '"'), ", {", positional, "}",
@@ -296,8 +313,10 @@ class CppPrinter final : public OpPrinter {
     const size_t colons = full.rfind("::");
     const std::string function = colons == std::string::npos ? full : full.substr(colons + 2);
     std::string definition = text::cat("inline ", result, " ", function, "(", parameters, ") {\n", body, "}\n");
-    if (colons != std::string::npos) definition = text::cat("namespace ", full.substr(0, colons), " {\n", definition, "}\n");
-    if (std::ranges::find(definitions_, definition) == definitions_.end()) definitions_.push_back(std::move(definition));
+    if (colons != std::string::npos)
+      definition = text::cat("namespace ", full.substr(0, colons), " {\n", definition, "}\n");
+    if (std::ranges::find(definitions_, definition) == definitions_.end())
+      definitions_.push_back(std::move(definition));
   }
 
   // Defines a fusion as a function of its subsymbols, so that the program needs only the library; its kernel is printed
@@ -307,7 +326,8 @@ class CppPrinter final : public OpPrinter {
     if (bound.implementation) {
       std::string_view rest = kernel_text(*bound.implementation);
       const std::string executor = fusing_executor_text(bound);
-      if (!rest.empty()) kernel = executor.empty() ? "// Run by this kernel:\n" : text::cat("// Run", executor, " with this kernel:\n");
+      if (!rest.empty())
+        kernel = executor.empty() ? "// Run by this kernel:\n" : text::cat("// Run", executor, " with this kernel:\n");
       else if (!executor.empty()) kernel = text::cat("// Run", executor, "\n");
       while (!rest.empty()) {
         const size_t end = std::min(rest.find('\n'), rest.size() - 1);
@@ -316,9 +336,11 @@ class CppPrinter final : public OpPrinter {
       }
     }
     for (const BoundSymbol& subsymbol : bound.subsymbols) body += text::cat("  ", statement(subsymbol, false), "\n");
-    std::string definition = text::cat(kernel, "static auto ", bound.symbol->qualified_name(), "(", text::join(bound.args, parameter), ") {\n",
-                                       body, "  return std::tuple(", joined(items(bound.outputs)), ");\n}\n");
-    if (std::ranges::find(definitions_, definition) == definitions_.end()) definitions_.push_back(std::move(definition));
+    std::string definition =
+        text::cat(kernel, "static auto ", bound.symbol->qualified_name(), "(", text::join(bound.args, parameter),
+                  ") {\n", body, "  return std::tuple(", joined(items(bound.outputs)), ");\n}\n");
+    if (std::ranges::find(definitions_, definition) == definitions_.end())
+      definitions_.push_back(std::move(definition));
   }
 
   // Defines a custom function as a function of its forward's ops; returns its unique name.
@@ -330,7 +352,8 @@ class CppPrinter final : public OpPrinter {
       const std::string name = text::cat(bound.name(), number == 0 ? "" : text::cat("_", number));
       const std::string head = text::cat("static auto ", name, "(");
       const std::string definition = text::cat(head, text::join(bound.args, parameter), ") {\n", body);
-      const auto same = std::ranges::find_if(definitions_, [&](const std::string& other) { return other.starts_with(head); });
+      const auto same =
+          std::ranges::find_if(definitions_, [&](const std::string& other) { return other.starts_with(head); });
       if (same == definitions_.end()) definitions_.push_back(definition);
       else if (*same != definition) continue;
       return name;
@@ -338,7 +361,8 @@ class CppPrinter final : public OpPrinter {
   }
 
   void define_no_gradient() {
-    const std::string definition = "static Tensor no_gradient(const Tensor&, const char* message) {\n  throw UserError(message);\n}\n";
+    const std::string definition =
+        "static Tensor no_gradient(const Tensor&, const char* message) {\n  throw UserError(message);\n}\n";
     if (std::ranges::find(definitions_, definition) == definitions_.end()) definitions_.push_back(definition);
   }
 

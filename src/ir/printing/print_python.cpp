@@ -56,7 +56,8 @@ class PythonPrinter final : public OpPrinter {
     // Definitions were collected while printing.
     std::string head = provenance + "import torch\n";
     const auto uses_math = [](const std::string& text) { return text.find("math.") != std::string::npos; };
-    if (uses_math(out_) || std::ranges::any_of(definitions_, uses_math)) head = provenance + "import math\n\nimport torch\n";
+    if (uses_math(out_) || std::ranges::any_of(definitions_, uses_math))
+      head = provenance + "import math\n\nimport torch\n";
     for (const std::string& definition : definitions_) head += "\n" + definition;
     return head + "\n" + out_;
   }
@@ -146,7 +147,8 @@ class PythonPrinter final : public OpPrinter {
         continue;
       }
       dictionary += text::cat(dictionary.empty() ? "'" : ", '", key, "': ");
-      if (key == "flat_args") dictionary += text::cat("[", text::join(values(v.list()), [](const std::string& s) { return s; }), "]");
+      if (key == "flat_args")
+        dictionary += text::cat("[", text::join(values(v.list()), [](const std::string& s) { return s; }), "]");
       else dictionary += value(v);
     }
     return text::cat("{", dictionary, "}", saved.empty() ? std::string() : ", " + tuple_text(saved));
@@ -175,8 +177,10 @@ class PythonPrinter final : public OpPrinter {
     }
     if (symbol.qualified_name() == "prims.get_grad") define(std::string(get_grad_definition));
     // PyTorch's generator would return other numbers.
-    const bool is_native = symbol.qualified_name().starts_with("torch.") && !std::ranges::any_of(bound.subsymbols, has_effect);
-    if (is_native || bound.subsymbols.empty()) return text::cat(symbol.qualified_name(), "(", arguments(bound, parameters), ")");
+    const bool is_native =
+        symbol.qualified_name().starts_with("torch.") && !std::ranges::any_of(bound.subsymbols, has_effect);
+    if (is_native || bound.subsymbols.empty())
+      return text::cat(symbol.qualified_name(), "(", arguments(bound, parameters), ")");
     if (bound.is_fusion()) return fusion_call(bound);
     std::vector<std::string> texts = values(bound.args);
     for (const auto& [key, v] : bound.kwargs) texts.push_back(value(v));
@@ -208,8 +212,9 @@ class PythonPrinter final : public OpPrinter {
     const Value& index = bound.args[1];
     const std::vector<Value> items = index.is_list() ? index.list() : std::vector<Value>{index};
     const auto item_text = [&](const Value& item) {
-      if (!item.is_slice()) return item.is_list() ? "[" + text::join(values(item.list()), [](const std::string& s) { return s; }) + "]"
-                                                  : value(item);
+      if (!item.is_slice())
+        return item.is_list() ? "[" + text::join(values(item.list()), [](const std::string& s) { return s; }) + "]"
+                              : value(item);
       const Slice slice = item.slice();
       const auto end = [&](const std::optional<Int>& e) { return e ? value(Value(*e)) : std::string(); };
       return text::cat(end(slice.start), ":", end(slice.stop), slice.step ? ":" + end(slice.step) : std::string());
@@ -219,7 +224,8 @@ class PythonPrinter final : public OpPrinter {
 
   void define(std::string definition) {
     if (!definition.ends_with('\n')) definition += '\n';
-    if (std::ranges::find(definitions_, definition) == definitions_.end()) definitions_.push_back(std::move(definition));
+    if (std::ranges::find(definitions_, definition) == definitions_.end())
+      definitions_.push_back(std::move(definition));
   }
 
   // The body of a function made of subsymbols, without its def line.
@@ -227,7 +233,8 @@ class PythonPrinter final : public OpPrinter {
     std::string body;
     for (const BoundSymbol& line : forward_lines(bound)) body += text::cat("  ", statement(line, false), "\n");
     const std::vector<std::string> results = values(bound.outputs);
-    const bool is_single = results.size() == 1 && !bound.is_fusion() && !is_custom_function(bound) && bound.symbol->signature.result_count != Signature::list;
+    const bool is_single = results.size() == 1 && !bound.is_fusion() && !is_custom_function(bound) &&
+                           bound.symbol->signature.result_count != Signature::list;
     return text::cat(body, "  return ", is_single ? results[0] : tuple_text(results), "\n");
   }
 
@@ -239,7 +246,8 @@ class PythonPrinter final : public OpPrinter {
     const std::string executor = fusing_executor_text(bound);
     define(text::cat(executor.empty() ? "" : text::cat("# Run", executor, "\n"), head, definition_body(bound)));
     local_names_ = outer_names;
-    return text::cat(bound.symbol->qualified_name(), "(", text::join(values(bound.args), [](const std::string& s) { return s; }), ")");
+    return text::cat(bound.symbol->qualified_name(), "(",
+                     text::join(values(bound.args), [](const std::string& s) { return s; }), ")");
   }
 
   // A custom function becomes a function of its forward's ops, under a unique name.
@@ -248,12 +256,14 @@ class PythonPrinter final : public OpPrinter {
     const std::string list = text::join(values(bound.args), [](const std::string& s) { return s; });
     const std::string body = definition_body(bound);
     local_names_ = outer_names;
-    const std::string call = text::cat("(", text::join(values(bound.args), [](const std::string& s) { return s; }), ")");
+    const std::string call =
+        text::cat("(", text::join(values(bound.args), [](const std::string& s) { return s; }), ")");
     for (int number = 0;; ++number) {
       const std::string name = text::cat(bound.name(), number == 0 ? "" : text::cat("_", number));
       const std::string head = text::cat("def ", name, "(");
       const std::string definition = text::cat(head, list, "):\n", body);
-      const auto same = std::ranges::find_if(definitions_, [&](const std::string& other) { return other.starts_with(head); });
+      const auto same =
+          std::ranges::find_if(definitions_, [&](const std::string& other) { return other.starts_with(head); });
       if (same != definitions_.end() && *same != definition) continue;
       define(definition);
       return name + call;
@@ -268,7 +278,7 @@ class PythonPrinter final : public OpPrinter {
     size_t position = 0;
     const auto add_parameter = [&](const Value& v, std::string_view given) {
       const auto all = bound.symbol->signature.params();
-      const std::string parameter = identifier(std::string(!given.empty()            ? given
+      const std::string parameter = identifier(std::string(!given.empty()          ? given
                                                            : position < all.size() ? all[position].name
                                                                                    : std::string_view("argument")));
       parameters += text::cat(parameters.empty() ? "" : ", ", parameter);

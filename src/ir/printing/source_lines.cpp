@@ -43,7 +43,8 @@ std::string SourceLines::text(SourceLocation location) {
   }
   const size_t first = line.find_first_not_of(" \t"), last = line.find_last_not_of(" \t\r\n");
   // A backslash at the end would join the comment with the line below it.
-  if (first != std::string::npos && line[last] != '\\') out += text::cat(": ", std::string_view(line).substr(first, last - first + 1));
+  if (first != std::string::npos && line[last] != '\\')
+    out += text::cat(": ", std::string_view(line).substr(first, last - first + 1));
   return out;
 }
 

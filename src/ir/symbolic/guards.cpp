@@ -26,12 +26,14 @@ Question question_of(const NumberProxy& number) {
     return operand->kind == NumberProxy::Kind::floating ? std::bit_cast<uint64_t>(operand->floating)
                                                         : static_cast<uint64_t>(operand->integer);
   };
-  const auto kind_of = [](const Ref<const NumberProxy>& operand) { return operand ? static_cast<uint64_t>(operand->kind) + 1 : 0; };
+  const auto kind_of = [](const Ref<const NumberProxy>& operand) {
+    return operand ? static_cast<uint64_t>(operand->kind) + 1 : 0;
+  };
   const bool is_itself = number.input >= 0;
-  return {static_cast<uint64_t>(number.operation) << 32 | static_cast<uint64_t>(number.kind) << 16 | kind_of(number.operands[0]) << 8 |
-              kind_of(number.operands[1]),
-          is_itself ? reinterpret_cast<uintptr_t>(&number) : 0, word_of(number.operands[0]), word_of(number.operands[1]),
-          static_cast<uint64_t>(number.integer)};
+  return {static_cast<uint64_t>(number.operation) << 32 | static_cast<uint64_t>(number.kind) << 16 |
+              kind_of(number.operands[0]) << 8 | kind_of(number.operands[1]),
+          is_itself ? reinterpret_cast<uintptr_t>(&number) : 0, word_of(number.operands[0]),
+          word_of(number.operands[1]), static_cast<uint64_t>(number.integer)};
 }
 
 std::string value_text(const NumberProxy& number) {
@@ -46,7 +48,8 @@ std::string value_text(const NumberProxy& number) {
 std::string expression(const NumberProxy& number) {
   if (number.input >= 0) return number.name;
   if (!number.operands[0]) return value_text(number);
-  static constexpr std::string_view infix[] = {"+", "-", "*", "/", "//", "%", "", "", "", "", "", "==", "!=", "<", "<=", ">", ">=", ""};
+  static constexpr std::string_view infix[] = {"+", "-", "*",  "/",  "//", "%",  "",  "",   "",
+                                               "",  "",  "==", "!=", "<",  "<=", ">", ">=", ""};
   const std::string first = expression(*number.operands[0]);
   const std::string_view sign = infix[static_cast<int>(number.operation)];
   switch (number.operation) {
@@ -74,7 +77,8 @@ Guards find_guards(const Trace& trace) {
   if (!trace.numbers) return guards;
   std::set<Question> asked;
   for (const auto& number : *trace.numbers)
-    if (number->constraint == NumberProxy::Constraint::fixed && asked.insert(question_of(*number)).second) guards.emplace_back(number.get());
+    if (number->constraint == NumberProxy::Constraint::fixed && asked.insert(question_of(*number)).second)
+      guards.emplace_back(number.get());
   return guards;
 }
 

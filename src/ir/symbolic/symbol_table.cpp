@@ -29,15 +29,18 @@ NumberTable::Number NumberTable::compute(const Entry& entry, std::span<const uin
   const auto of_integer = [](int64_t n) { return Number{n, static_cast<double>(n)}; };
   if (number.input >= 0) {
     const uint64_t bits = given[static_cast<size_t>(number.input)];
-    return number.kind == Kind::floating ? Number{0, std::bit_cast<double>(bits)} : of_integer(static_cast<int64_t>(bits));
+    return number.kind == Kind::floating ? Number{0, std::bit_cast<double>(bits)}
+                                         : of_integer(static_cast<int64_t>(bits));
   }
-  if (entry.operands[0] < 0) return number.kind == Kind::floating ? Number{0, number.floating} : of_integer(number.integer);
+  if (entry.operands[0] < 0)
+    return number.kind == Kind::floating ? Number{0, number.floating} : of_integer(number.integer);
   const int second = entry.operands[1] < 0 ? entry.operands[0] : entry.operands[1];
   const Number a = values[static_cast<size_t>(entry.operands[0])], b = values[static_cast<size_t>(second)];
   if (number.kind == Kind::integer) return of_integer(fulgurite::compute(number.operation, a.integer, b.integer));
   if (number.kind == Kind::floating) return {0, fulgurite::compute(number.operation, a.floating, b.floating)};
   const auto is_float = [](const auto& operand) { return operand && operand->kind == Kind::floating; };
-  if (is_float(number.operands[0]) || is_float(number.operands[1])) return of_integer(compare(number.operation, a.floating, b.floating));
+  if (is_float(number.operands[0]) || is_float(number.operands[1]))
+    return of_integer(compare(number.operation, a.floating, b.floating));
   return of_integer(compare(number.operation, a.integer, b.integer));
 }
 

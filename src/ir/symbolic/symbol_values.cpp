@@ -70,7 +70,8 @@ SymbolValues::Number SymbolValues::evaluate(const NumberProxy& number) {
   }
   if (number.input >= 0) {
     const uint64_t bits = given_[static_cast<size_t>(number.input)];
-    return number.kind == Kind::floating ? Number{0, std::bit_cast<double>(bits)} : of_integer(static_cast<int64_t>(bits));
+    return number.kind == Kind::floating ? Number{0, std::bit_cast<double>(bits)}
+                                         : of_integer(static_cast<int64_t>(bits));
   }
   const NumberProxy& first = *number.operands[0];
   const NumberProxy& second = number.operands[1] ? *number.operands[1] : first;
@@ -81,7 +82,8 @@ SymbolValues::Number SymbolValues::evaluate(const NumberProxy& number) {
     case Kind::boolean: break;
   }
   const bool are_floats = first.kind == Kind::floating || second.kind == Kind::floating;
-  return of_integer(are_floats ? compare(number.operation, a.floating, b.floating) : compare(number.operation, a.integer, b.integer));
+  return of_integer(are_floats ? compare(number.operation, a.floating, b.floating)
+                               : compare(number.operation, a.integer, b.integer));
 }
 
 int64_t SymbolValues::integer(const NumberProxy& number) { return find(number).integer; }

@@ -30,14 +30,16 @@ constexpr uint64_t word(Kind kind, uint64_t payload = 0) { return static_cast<ui
 Leaves::Leaves(const CallableTable& table, bool allow_proxies, bool symbols, const std::vector<PromotedSize>* promoted)
     : allow_proxies_(allow_proxies), are_symbols_(symbols), promoted_(promoted) {
   const uint64_t autocast = autocast_dtype() ? static_cast<uint64_t>(*autocast_dtype()) + 1 : 0;
-  const uint64_t modes = static_cast<uint64_t>(grad_enabled()) | static_cast<uint64_t>(default_dtype()) << 1 | autocast << autocast_shift;
+  const uint64_t modes =
+      static_cast<uint64_t>(grad_enabled()) | static_cast<uint64_t>(default_dtype()) << 1 | autocast << autocast_shift;
   key_.push_back(word(Kind::modes, modes));
   key_.push_back(reinterpret_cast<uintptr_t>(&table));
 }
 
 void append_tensor_key(const TensorImpl& tensor, SmallVector<uint64_t, 64>& key) {
   bool requires_grad = tensor.requires_grad;
-  if (tensor.base && tensor.base->history != tensor.base_history) [[unlikely]] requires_grad = Tensor(TensorImplRef(const_cast<TensorImpl*>(&tensor))).requires_grad();
+  if (tensor.base && tensor.base->history != tensor.base_history) [[unlikely]]
+    requires_grad = Tensor(TensorImplRef(const_cast<TensorImpl*>(&tensor))).requires_grad();
   const uint64_t payload = static_cast<uint64_t>(tensor.dtype) | static_cast<uint64_t>(requires_grad) << 4 |
                            static_cast<uint64_t>(tensor.device.kind) << 5 |
                            static_cast<uint64_t>(tensor.sizes.size() & 0xff) << 8 |
@@ -63,7 +65,8 @@ void Leaves::add(const Tensor& tensor) {
                   ", a tensor of a trace that has ended; return it from the traced function instead of keeping it"),
         tensor.impl()->born);
   }
-  if (are_symbols_ || tensor.impl()->dynamic_dims) [[unlikely]] note_symbols(*tensor.impl());
+  if (are_symbols_ || tensor.impl()->dynamic_dims) [[unlikely]]
+    note_symbols(*tensor.impl());
   append_tensor_key(*tensor.impl(), key_);
 }
 
@@ -73,7 +76,8 @@ void Leaves::note_symbols(const TensorImpl& tensor) {
     const bool is_marked = d < 16 && (tensor.dynamic_dims >> d & 1);
     const PromotedSize size{static_cast<uint32_t>(tensors_.size() - 1), static_cast<uint32_t>(d)};
     const bool is_promoted = promoted_ && std::ranges::find(*promoted_, size) != promoted_->end();
-    if (is_marked || is_promoted || (are_symbols_ && is_argument_)) symbols_.push_back(static_cast<uint32_t>(first + d));
+    if (is_marked || is_promoted || (are_symbols_ && is_argument_))
+      symbols_.push_back(static_cast<uint32_t>(first + d));
   }
 }
 
@@ -223,7 +227,8 @@ std::vector<KeyItem> read_key(const uint64_t* words, size_t count) {
       case Kind::modes:
         item.text = text::cat("gradients ", payload & 1 ? "on" : "off", ", default dtype ",
                               name(static_cast<Dtype>(payload >> 1 & ((1 << (autocast_shift - 1)) - 1))));
-        if (const uint64_t autocast = payload >> autocast_shift) item.text += text::cat(", autocasting to ", name(static_cast<Dtype>(autocast - 1)));
+        if (const uint64_t autocast = payload >> autocast_shift)
+          item.text += text::cat(", autocasting to ", name(static_cast<Dtype>(autocast - 1)));
         ++i;  // the table
         break;
       case Kind::structure: item.text = text::cat(payload, payload == 1 ? " item" : " items"); break;
@@ -235,7 +240,8 @@ std::vector<KeyItem> read_key(const uint64_t* words, size_t count) {
       case Kind::sharing:
         item.text = text::cat("memory shared from element ", static_cast<int64_t>(words[i]) >> 1, " on");
         if (!(words[i] & 1)) item.text += ", without a common history";
-        for (uint64_t k = 1; k < payload; ++k) item.text += text::cat(k == 1 ? ", strides " : ", ", static_cast<int64_t>(words[i + k]));
+        for (uint64_t k = 1; k < payload; ++k)
+          item.text += text::cat(k == 1 ? ", strides " : ", ", static_cast<int64_t>(words[i + k]));
         i += payload;
         break;
       case Kind::tensor:
@@ -269,24 +275,17 @@ std::vector<KeyItem> read_key(const uint64_t* words, size_t count) {
 }
 
 void read_leaf(Leaves& flat, const Tensor& tensor) { flat.add(tensor); }
-void read_leaf(Leaves& flat, int64_t value) {
-  flat.add_number(Kind::integer, static_cast<uint64_t>(value));
-}
-void read_leaf(Leaves& flat, double value) {
-  flat.add_number(Kind::floating, std::bit_cast<uint64_t>(value));
-}
+void read_leaf(Leaves& flat, int64_t value) { flat.add_number(Kind::integer, static_cast<uint64_t>(value)); }
+void read_leaf(Leaves& flat, double value) { flat.add_number(Kind::floating, std::bit_cast<uint64_t>(value)); }
 void read_leaf(Leaves& flat, Int value) { flat.add_symbol(value); }
 void read_leaf(Leaves& flat, Float value) { flat.add_symbol(value); }
 void begin_members(Leaves& flat) { flat.begin_members(); }
 void read_leaf(Leaves& flat, bool value) { flat.add_number(Kind::boolean, value); }
 void read_leaf(Leaves& flat, std::string_view value) { flat.add_text(Kind::text, value); }
 void read_leaf(Leaves& flat, Device device) {
-  flat.add_number(Kind::device,
-                    static_cast<uint64_t>(device.kind) << 16 | static_cast<uint16_t>(device.index));
+  flat.add_number(Kind::device, static_cast<uint64_t>(device.kind) << 16 | static_cast<uint16_t>(device.index));
 }
 void read_structure(Leaves& flat, size_t count) { flat.add_structure(count); }
-void read_structure(Leaves& flat, std::string_view key) {
-  flat.add_text(Kind::structure_text, key);
-}
+void read_structure(Leaves& flat, std::string_view key) { flat.add_text(Kind::structure_text, key); }
 
 }  // namespace fulgurite::detail

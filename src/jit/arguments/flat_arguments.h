@@ -26,11 +26,11 @@ struct KeyItem {
     device
   };
   Kind kind = Kind::modes;
-  std::string text;           // "cpu f32[2, 3]", "3", "2 items"; of a text, the text itself
-  uint64_t bits = 0;          // of a number
-  bool requires_grad = false; // of a tensor
-  int shares_with = -1;       // of a tensor: the first tensor leaf that shares its storage
-  bool is_same = false;       // and is the same tensor object
+  std::string text;            // "cpu f32[2, 3]", "3", "2 items"; of a text, the text itself
+  uint64_t bits = 0;           // of a number
+  bool requires_grad = false;  // of a tensor
+  int shares_with = -1;        // of a tensor: the first tensor leaf that shares its storage
+  bool is_same = false;        // and is the same tensor object
   bool is_leaf() const { return kind >= Kind::tensor; }
 };
 /// A size of a tensor leaf of the callable that is a symbol because it has changed.
@@ -47,9 +47,9 @@ struct PromotedSize {
 class Leaves {
  public:
   /// Begins the key with the modes that traces depend on and the callable's table.
-  /// With `allow_proxies`, tensors may be values of a trace being recorded: the key is then not one to look up. With `symbols`, the
-  /// sizes of arguments, and the Int and Float among them, are symbols, and those of `promoted`; else only the sizes that mark_dynamic()
-  /// made some.
+  /// With `allow_proxies`, tensors may be values of a trace being recorded: the key is then not one to look up. With
+  /// `symbols`, the sizes of arguments, and the Int and Float among them, are symbols, and those of `promoted`; else
+  /// only the sizes that mark_dynamic() made some.
   explicit Leaves(const CallableTable& table, bool allow_proxies = false, bool symbols = false,
                   const std::vector<PromotedSize>* promoted = nullptr);
 

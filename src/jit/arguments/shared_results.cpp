@@ -145,7 +145,8 @@ class Planner {
     if (known == known_.end()) {
       if (!of.views[i - 1].may_copy) return -1;
       known = known_.emplace(handle.impl().get(), static_cast<int>(entries_.size())).first;
-      const std::vector<Tracer::RecordedView> views(of.views.begin(), of.views.begin() + static_cast<std::ptrdiff_t>(i));
+      const std::vector<Tracer::RecordedView> views(of.views.begin(),
+                                                    of.views.begin() + static_cast<std::ptrdiff_t>(i));
       entries_.push_back({handle, {of.root, views, {}}, {}});
     }
     const auto index = static_cast<size_t>(known->second);

@@ -39,7 +39,9 @@ struct StrideGuard {
   std::string name;
   Sizes strides;
 
-  const Tensor& of(const Leaves& flat) const { return leaf == RecordedInput::captured ? tensor : *flat.tensors()[static_cast<size_t>(leaf)]; }
+  const Tensor& of(const Leaves& flat) const {
+    return leaf == RecordedInput::captured ? tensor : *flat.tensors()[static_cast<size_t>(leaf)];
+  }
   bool holds(const Leaves& flat) const { return of(flat).impl()->strides == strides; }
 };
 
@@ -54,7 +56,7 @@ struct CacheEntry {
   /// It writes into arguments or captured tensors: for each captured tensor, the first tensor leaf that shares memory
   /// with it (-1: none).
   bool writes = false;
-  std::vector<int> overwritten;           // inputs of the forward program
+  std::vector<int> overwritten;  // inputs of the forward program
   std::vector<int> sharing;
   std::vector<std::string> leaf_names;
 
@@ -63,10 +65,10 @@ struct CacheEntry {
   std::vector<RecordedInput> inputs;  // of the forward program, in order
   std::vector<Tensor> captures;
   std::vector<std::string> capture_names;
-  std::vector<int> result_slots;         // as ResultPlan::slots
+  std::vector<int> result_slots;  // as ResultPlan::slots
   std::vector<ReadySharedResult> shared;
   int result_count = 0;
-  std::vector<char> carries_gradient;    // for each result of a differentiated entry
+  std::vector<char> carries_gradient;  // for each result of a differentiated entry
   /// Inputs that are assigned a value with a gradient, and the position of that result.
   std::vector<std::pair<int, int>> written;
   /// The function has graph breaks: its body runs at every call, and its subgraphs are compiled. The breaks are at
@@ -89,7 +91,7 @@ struct CacheEntry {
   // CompilationCache's.
   mutable uint64_t hash = 0;
   mutable int64_t number = 0;  // counts compiles, from 1
-  mutable int64_t bytes = 0;  // about; 0: not measured
+  mutable int64_t bytes = 0;   // about; 0: not measured
   mutable std::atomic<uint64_t> last_use{0};
   mutable std::shared_ptr<const Stages> stages;
 };

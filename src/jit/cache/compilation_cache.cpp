@@ -36,7 +36,8 @@ size_t count_excess(size_t count, int64_t limit) {
 size_t count_excess_bytes(size_t count, int64_t bytes, int64_t limit) {
   constexpr size_t always_retained = 8;
   if (bytes <= limit || count <= always_retained) return 0;
-  const auto kept = static_cast<size_t>(static_cast<double>(count) * 0.9 * static_cast<double>(limit) / static_cast<double>(bytes));
+  const auto kept =
+      static_cast<size_t>(static_cast<double>(count) * 0.9 * static_cast<double>(limit) / static_cast<double>(bytes));
   return count - std::max(kept, always_retained);
 }
 
@@ -94,7 +95,10 @@ bool holds(const CacheEntry& entry, const Leaves& flat) {
 }
 
 CompilationCache::CompilationCache(const CacheLimits& limits, bool caches)
-    : limits_(limits), max_entries_(max_entries(limits)), max_bytes_(limits.bytes.value_or(cache_bytes())), caches_(caches) {}
+    : limits_(limits),
+      max_entries_(max_entries(limits)),
+      max_bytes_(limits.bytes.value_or(cache_bytes())),
+      caches_(caches) {}
 
 // The order of two simultaneous uses does not matter.
 void CompilationCache::use(const CacheEntry& entry) const {

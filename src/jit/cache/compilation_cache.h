@@ -96,9 +96,9 @@ class CompilationCache {
   // Symbolic entries, by the keys without the symbols' values; and the specializations, by the complete keys.
   std::unordered_multimap<uint64_t, std::shared_ptr<const SymbolicEntry>> symbolic_;
   Table by_values_, subgraphs_;
-  Entry last_with_symbols_;  // null: the last call had none
+  Entry last_with_symbols_;                                      // null: the last call had none
   std::deque<std::weak_ptr<const CacheEntry>> with_all_stages_;  // the newest ones, in order
-  std::vector<Retired> retired_;  // evicted, perhaps still running
+  std::vector<Retired> retired_;                                 // evicted, perhaps still running
   std::vector<std::weak_ptr<const CacheEntry>> not_measured_;
   uint64_t adds_ = 0;
   int64_t compiled_ = 0;

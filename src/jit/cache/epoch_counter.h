@@ -19,7 +19,8 @@ class EpochCounter {
  public:
   class Visit {
    public:
-    explicit Visit(EpochCounter& readers) : epoch_(readers.epochs_[readers.entered_now_.load(std::memory_order_relaxed)]) {
+    explicit Visit(EpochCounter& readers)
+        : epoch_(readers.epochs_[readers.entered_now_.load(std::memory_order_relaxed)]) {
       epoch_.entered.fetch_add(1, std::memory_order_seq_cst);
     }
     ~Visit() { epoch_.left.fetch_add(1, std::memory_order_release); }

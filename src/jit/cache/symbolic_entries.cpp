@@ -34,15 +34,16 @@ std::shared_ptr<const CacheEntry> JitState::find_with_symbols(const Leaves& flat
 }
 
 std::shared_ptr<CacheEntry> JitState::compile_with_symbols(Recording recording, const Leaves& flat,
-                                                                const std::vector<LeafPath>& paths,
-                                                                const std::vector<std::string>& names) {
+                                                           const std::vector<LeafPath>& paths,
+                                                           const std::vector<std::string>& names) {
   auto symbolic = std::make_shared<SymbolicEntry>();
   symbolic->key = flat.key_without_symbols();
   symbolic->leaf_names = names;
   symbolic->is_differentiated = grad_enabled() && recording.requires_grad;
   symbolic->recording = std::move(recording);
   context().unique_graphs.fetch_add(1, std::memory_order_relaxed);
-  symbolic->compiled = compile(symbolic->recording.trace, symbolic->is_differentiated, pipeline_options(symbolic->recording));
+  symbolic->compiled =
+      compile(symbolic->recording.trace, symbolic->is_differentiated, pipeline_options(symbolic->recording));
   symbolic->guards = find_guards(symbolic->compiled.forward_traces.front());
   auto stages = std::make_shared<Stages>();
   stages->forward = std::move(symbolic->compiled.forward_traces);
@@ -56,20 +57,26 @@ std::shared_ptr<CacheEntry> JitState::compile_with_symbols(Recording recording, 
 namespace {
 
 // Requires that all symbols are integers.
-std::shared_ptr<const SymbolicBackward> symbolic_backward(const std::shared_ptr<const SymbolicEntry>& entry, std::span<const uint64_t> given) {
+std::shared_ptr<const SymbolicBackward> symbolic_backward(const std::shared_ptr<const SymbolicEntry>& entry,
+                                                          std::span<const uint64_t> given) {
   const Trace& backward = entry->compiled.symbolic_backward;
-  const auto is_given_float = [](const auto& number) { return number->input >= 0 && number->kind != NumberProxy::Kind::integer; };
-  if (backward.bound_symbols.empty() || (backward.numbers && std::ranges::any_of(*backward.numbers, is_given_float))) return nullptr;
+  const auto is_given_float = [](const auto& number) {
+    return number->input >= 0 && number->kind != NumberProxy::Kind::integer;
+  };
+  if (backward.bound_symbols.empty() || (backward.numbers && std::ranges::any_of(*backward.numbers, is_given_float)))
+    return nullptr;
   auto out = std::make_shared<SymbolicBackward>();
   out->trace = {entry, &backward};
-  for (const Value& input : input_values(entry->compiled.symbolic_forward)) out->is_number.push_back(input.is_proxy() && !input.is_tensor());
+  for (const Value& input : input_values(entry->compiled.symbolic_forward))
+    out->is_number.push_back(input.is_proxy() && !input.is_tensor());
   for (const uint64_t value : given) out->sizes.push_back(static_cast<int64_t>(value));
   return out;
 }
 
 }  // namespace
 
-std::shared_ptr<CacheEntry> JitState::specialise(const std::shared_ptr<const SymbolicEntry>& symbolic, const Leaves& flat) const {
+std::shared_ptr<CacheEntry> JitState::specialise(const std::shared_ptr<const SymbolicEntry>& symbolic,
+                                                 const Leaves& flat) const {
   const std::vector<uint64_t> given = flat.symbol_values();
   SymbolValues values(given);
   auto entry = std::make_shared<CacheEntry>();

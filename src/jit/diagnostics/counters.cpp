@@ -14,14 +14,16 @@ struct Counter {
   std::string_view name;
   std::atomic<int64_t> Context::*count;
 };
-constexpr Counter all[] = {{"unique_graphs", &Context::unique_graphs}, {"evicted_versions", &Context::evicted_versions}};
+constexpr Counter all[] = {{"unique_graphs", &Context::unique_graphs},
+                           {"evicted_versions", &Context::evicted_versions}};
 
 }  // namespace
 
 int64_t Counters::operator[](std::string_view name) const {
   for (const Counter& counter : all)
     if (counter.name == name) return (context().*counter.count).load(std::memory_order_relaxed);
-  throw UserError(text::cat("counters: there is no counter \"", name, "\"; there are ", text::join(all, [](const Counter& one) { return one.name; })));
+  throw UserError(text::cat("counters: there is no counter \"", name, "\"; there are ",
+                            text::join(all, [](const Counter& one) { return one.name; })));
 }
 
 void Counters::clear() {

@@ -29,13 +29,13 @@ AllowedDifference allowed(Dtype dtype, const std::vector<Trace>& recorded) {
   return out;
 }
 
-void compare(size_t number, const Tensor& compiled, const Tensor& eager, const std::vector<Trace>& recorded, SourceLocation at) {
+void compare(size_t number, const Tensor& compiled, const Tensor& eager, const std::vector<Trace>& recorded,
+             SourceLocation at) {
   const auto fail = [&](const std::string& what) {
-    throw UserError(
-        text::cat("verify_against_eager: result ", number, ": ", what,
-                  "; the cache entry does not do what the C++ function does now (was a captured variable "
-                  "assigned to, or does the function depend on something else that changed?)"),
-        at);
+    throw UserError(text::cat("verify_against_eager: result ", number, ": ", what,
+                              "; the cache entry does not do what the C++ function does now (was a captured variable "
+                              "assigned to, or does the function depend on something else that changed?)"),
+                    at);
   };
   if (compiled.defined() != eager.defined())
     fail(compiled.defined() ? "eager gives no tensor" : "compiled gives no tensor");
@@ -73,7 +73,8 @@ void check_for_nan(const CallResult& result, SourceLocation at) {
 }
 
 void verify_against_eager(const CallableTable& table, void* callable, const void* const* arguments,
-                          const EagerRun& eager, const CallResult& result, const std::vector<Trace>& recorded, SourceLocation at) {
+                          const EagerRun& eager, const CallResult& result, const std::vector<Trace>& recorded,
+                          SourceLocation at) {
   const NoGrad no_grad;
   Replay replay{eager.tensors.data(), at, {}};
   // The eager run draws the numbers that the compiled one drew.

@@ -81,8 +81,12 @@ std::optional<Change> difference(const NamedItems& now, const NamedItems& before
   if (a.shares_with != b.shares_with || a.is_same != b.is_same) changes.push_back(now.sharing(a));
   if (changes.empty()) return std::nullopt;
   Change change;
-  change.what = !subject.empty() ? subject : a.kind == KeyItem::Kind::modes ? "gradients on or off, the default dtype, or autocasting" : "the structure of arguments";
-  change.text = text::cat(subject, subject.empty() ? "" : ": ", text::join(changes, [](const std::string& one) { return one; }, ", "));
+  change.what = !subject.empty()                 ? subject
+                : a.kind == KeyItem::Kind::modes ? "gradients on or off, the default dtype, or autocasting"
+                                                 : "the structure of arguments";
+  change.text = text::cat(subject, subject.empty() ? "" : ": ",
+                          text::join(
+                              changes, [](const std::string& one) { return one; }, ", "));
   const bool are_tensors = a.kind == KeyItem::Kind::tensor && b.kind == a.kind;
   const bool are_numbers = a.kind == b.kind && (a.kind == KeyItem::Kind::integer || a.kind == KeyItem::Kind::floating);
   const bool is_one = changes.size() == 1 && a.requires_grad == b.requires_grad;
@@ -117,16 +121,18 @@ std::vector<Change> layout_differences(const CacheEntry& entry, const Leaves& fl
   std::vector<Change> differences;
   for (const StrideGuard& guard : entry.stride_guards)
     if (!guard.holds(flat))
-      differences.push_back({guard.name, text::cat(guard.name, ": strides ", strides_text(guard.of(flat).impl()->strides), " instead of ",
-                                                   strides_text(guard.strides))});
+      differences.push_back(
+          {guard.name, text::cat(guard.name, ": strides ", strides_text(guard.of(flat).impl()->strides), " instead of ",
+                                 strides_text(guard.strides))});
   for (const auto& [leaf, tensor] : entry.reached)
     if (!flat.tensors()[static_cast<size_t>(leaf)]->is_same(tensor))
       differences.push_back({"an argument", "an argument is no longer the tensor that the function captured"});
   for (size_t i = 0; i < entry.captures.size() && entry.writes; ++i)
     if (const int leaf = leaf_that_shares(entry.captures[i], flat); leaf != entry.sharing[i])
-      differences.push_back({text::cat("captured ", entry.capture_names[i]),
-                             text::cat("captured ", entry.capture_names[i], leaf < 0 ? " shares memory with no argument now"
-                                                                                       : " shares memory with an argument now")});
+      differences.push_back(
+          {text::cat("captured ", entry.capture_names[i]),
+           text::cat("captured ", entry.capture_names[i],
+                     leaf < 0 ? " shares memory with no argument now" : " shares memory with an argument now")});
   return differences;
 }
 
@@ -147,8 +153,9 @@ std::vector<Change> changes_since(const CacheEntry& newest, const Leaves& flat, 
 
 void log_compile(const JitState& state, const CacheEntry& entry) {
   if (logs(LogChannel::recompiles))
-    log(LogChannel::recompiles, text::cat("jitted at ", file_and_line(state.made_at()), ", called at ", file_and_line(entry.called_at), ": ",
-                                          entry.reason, "\n", times(entry), "\n"));
+    log(LogChannel::recompiles,
+        text::cat("jitted at ", file_and_line(state.made_at()), ", called at ", file_and_line(entry.called_at), ": ",
+                  entry.reason, "\n", times(entry), "\n"));
   if (logs(LogChannel::traces) && entry.stages)
     for (const std::vector<Trace>* stages : {&entry.stages->forward, &entry.stages->backward})
       for (const Trace& stage : *stages) log(LogChannel::traces, print(stage));
@@ -160,10 +167,11 @@ std::string explain(const Jitted& f) {
   const detail::JitState& state = *f.state();
   const auto entries = state.store().entries();
   const CompileStats stats = state.stats();
-  std::string out = text::cat("jitted at ", detail::file_and_line(state.made_at()), ": ", counted(stats.calls, "call"), ", ",
-                              counted(stats.hits, "hit"), ", ", counted(stats.misses, "compile"), "\n");
+  std::string out = text::cat("jitted at ", detail::file_and_line(state.made_at()), ": ", counted(stats.calls, "call"),
+                              ", ", counted(stats.hits, "hit"), ", ", counted(stats.misses, "compile"), "\n");
   if (const int64_t evicted = state.store().evicted())
-    out += text::cat(entries.size(), entries.size() == 1 ? " entry is" : " entries are", " kept, ", evicted, " evicted\n");
+    out +=
+        text::cat(entries.size(), entries.size() == 1 ? " entry is" : " entries are", " kept, ", evicted, " evicted\n");
   for (const auto& entry : entries) {
     out += text::cat("compile ", entry->number, " at ", detail::date_and_time(entry->when), ", called at ",
                      detail::file_and_line(entry->called_at), "\n");

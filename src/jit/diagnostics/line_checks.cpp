@@ -38,7 +38,8 @@ class CheckNan final : public ExecutionObserver {
   explicit CheckNan(std::string fusion = {}, std::string name = {}, bool is_lost = false)
       : fusion_(std::move(fusion)), name_(std::move(name)), is_lost_(is_lost) {}
 
-  void after(const Trace& trace, const BoundSymbol& bound, std::span<const Tensor> arguments, std::span<const Tensor> results) const override {
+  void after(const Trace& trace, const BoundSymbol& bound, std::span<const Tensor> arguments,
+             std::span<const Tensor> results) const override {
     if (bound.symbol->traits.view && !bound.implementation) return;
     Found made;
     for (size_t i = 0; i < results.size() && !made.is_bad(); ++i) {
@@ -67,11 +68,12 @@ class CheckNan final : public ExecutionObserver {
     for_each_output(bound, [&](const Value& value) {
       if (value.is_tensor()) outputs.push_back(value);
     });
-    throw UserError(text::cat("check_nan: ", place_text(named, bound, fusion_), " made ", made.value, " at element ",
-                              fulgurite::place_text(results[made.result], made.index), " of ", proxy_name(outputs.at(made.result)),
-                              given.has_infinity ? " from infinities" : " from finite arguments",
-                              bound.is_fusion() ? ", which its ops run one by one do not" : ""),
-                    bound.source);
+    throw UserError(
+        text::cat("check_nan: ", place_text(named, bound, fusion_), " made ", made.value, " at element ",
+                  fulgurite::place_text(results[made.result], made.index), " of ", proxy_name(outputs.at(made.result)),
+                  given.has_infinity ? " from infinities" : " from finite arguments",
+                  bound.is_fusion() ? ", which its ops run one by one do not" : ""),
+        bound.source);
   }
 
  private:
@@ -109,7 +111,8 @@ class CheckNan final : public ExecutionObserver {
   }
 
   // Runs its ops one by one, each reported to an observer of its own.
-  static void look_inside(const Trace& trace, const BoundSymbol& fusion, std::span<const Tensor> arguments, bool is_lost) {
+  static void look_inside(const Trace& trace, const BoundSymbol& fusion, std::span<const Tensor> arguments,
+                          bool is_lost) {
     const Trace opened = executable_slice(slice_of_op(trace, fusion), {"eager"});
     std::vector<Tensor> results;
     OpInterpreter(opened, std::make_shared<CheckNan>(fusion.name(), trace.name, is_lost)).run(arguments, results);
@@ -122,38 +125,44 @@ class CheckNan final : public ExecutionObserver {
 /// verify_against_eager: every op that another executor runs must agree with the eager one on the same arguments.
 class VerifyOps final : public ExecutionObserver {
  public:
-  void after(const Trace& trace, const BoundSymbol& bound, std::span<const Tensor> arguments, std::span<const Tensor> results) const override {
+  void after(const Trace& trace, const BoundSymbol& bound, std::span<const Tensor> arguments,
+             std::span<const Tensor> results) const override {
     if (!bound.implementation || bound.implementation->executor == "eager") return;
     const Trace slice = slice_of_op(trace, bound);
     std::vector<Tensor> expected;
     Program(executable_slice(slice, {"eager"})).run(arguments, expected);
     const std::vector<Value> made = returned_values(slice);
     for (size_t i = 0; i < results.size(); ++i)
-      if (const std::string found = difference(results[i], expected[i], bound); !found.empty()) report(trace, bound, arguments, made[i], found);
+      if (const std::string found = difference(results[i], expected[i], bound); !found.empty())
+        report(trace, bound, arguments, made[i], found);
   }
 
  private:
   static std::string difference(const Tensor& actual, const Tensor& expected, const BoundSymbol& op) {
     const auto found = find_difference(actual, expected, allowed_difference(expected.dtype(), {&op, 1}));
     if (!found) return {};
-    return text::cat("element ", fulgurite::place_text(expected, found->index), " is ", found->actual, ", and ", found->expected, " on eager");
+    return text::cat("element ", fulgurite::place_text(expected, found->index), " is ", found->actual, ", and ",
+                     found->expected, " on eager");
   }
 
   // For a fusion, the op inside: the last of the shortest prefix that is wrong when compiled as one, or else the
   // producer of the result.
-  [[noreturn]] static void report(const Trace& trace, const BoundSymbol& bound, std::span<const Tensor> arguments, const Value& made,
-                                  const std::string& found) {
+  [[noreturn]] static void report(const Trace& trace, const BoundSymbol& bound, std::span<const Tensor> arguments,
+                                  const Value& made, const std::string& found) {
     const BoundSymbol* op = &maker(bound, made);
     std::string value = proxy_name(made), detail = found;
-    const auto different = [&](const Tensor& actual, const Tensor& expected) { return difference(actual, expected, bound); };
+    const auto different = [&](const Tensor& actual, const Tensor& expected) {
+      return difference(actual, expected, bound);
+    };
     if (bound.is_fusion())
-      if (const auto inside = locate_mismatch(trace, bound, {arguments.begin(), arguments.end()}, {std::string(bound.implementation->executor)},
-                                              {"eager"}, different)) {
+      if (const auto inside = locate_mismatch(trace, bound, {arguments.begin(), arguments.end()},
+                                              {std::string(bound.implementation->executor)}, {"eager"}, different)) {
         op = &bound.subsymbols.read()[inside->op];
         value = proxy_name(inside->value);
         detail = inside->detail;
       }
-    throw UserError(text::cat("verify_against_eager: ", place_text(trace, *op, bound.is_fusion() ? bound.name() : ""), ": ", value, ": ", detail),
+    throw UserError(text::cat("verify_against_eager: ", place_text(trace, *op, bound.is_fusion() ? bound.name() : ""),
+                              ": ", value, ": ", detail),
                     op->source.line > 0 ? op->source : bound.source);
   }
 
@@ -173,7 +182,8 @@ class ObserverList final : public ExecutionObserver {
   void before(const Trace& trace, const BoundSymbol& bound, std::span<const Tensor> arguments) const override {
     for (const auto& watch : all_) watch->before(trace, bound, arguments);
   }
-  void after(const Trace& trace, const BoundSymbol& bound, std::span<const Tensor> arguments, std::span<const Tensor> results) const override {
+  void after(const Trace& trace, const BoundSymbol& bound, std::span<const Tensor> arguments,
+             std::span<const Tensor> results) const override {
     for (const auto& watch : all_) watch->after(trace, bound, arguments, results);
   }
   std::shared_ptr<const ProgramRunner> runner(const Trace& trace) const override {
@@ -188,7 +198,8 @@ class ObserverList final : public ExecutionObserver {
 
 }  // namespace
 
-std::shared_ptr<const ExecutionObserver> make_execution_observer(const DebugOptions& options, std::shared_ptr<const ExecutionObserver> other) {
+std::shared_ptr<const ExecutionObserver> make_execution_observer(const DebugOptions& options,
+                                                                 std::shared_ptr<const ExecutionObserver> other) {
   std::vector<std::shared_ptr<const ExecutionObserver>> all;
   if (other) all.push_back(std::move(other));
   if (options.check_nan) all.push_back(std::make_shared<CheckNan>());

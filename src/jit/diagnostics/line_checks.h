@@ -8,6 +8,7 @@
 namespace fulgurite::detail {
 
 /// The observer of each op for DebugOptions: null if none is needed. `others` are notified first.
-std::shared_ptr<const ExecutionObserver> make_execution_observer(const DebugOptions&, std::shared_ptr<const ExecutionObserver> other);
+std::shared_ptr<const ExecutionObserver> make_execution_observer(const DebugOptions&,
+                                                                 std::shared_ptr<const ExecutionObserver> other);
 
 }  // namespace fulgurite::detail

@@ -41,7 +41,7 @@ class RecompileWatch {
   const SourceLocation made_at_;
   std::mutex mutex_;  // of the following members
   int64_t compiles_ = 0;
-  std::map<std::string, Changed> changed_;  // by cause
+  std::map<std::string, Changed> changed_;                    // by cause
   std::map<std::pair<std::string, int>, int64_t> subgraphs_;  // by their start
   bool has_warned_ = false;
 };

@@ -38,7 +38,8 @@ std::vector<Tensor> CallWithBreaks::run(Subgraph subgraph) {
   std::vector<Tensor> inputs;
   for (const Value& arg : recording.trace.args) {
     const auto is_this = [&](const Subgraph::Input& input) { return input.proxy->id == arg.proxy_id(); };
-    recording.inputs.push_back({arg.proxy_id(), RecordedInput::captured, std::ranges::find_if(subgraph.inputs, is_this)->concrete});
+    recording.inputs.push_back(
+        {arg.proxy_id(), RecordedInput::captured, std::ranges::find_if(subgraph.inputs, is_this)->concrete});
     inputs.push_back(recording.inputs.back().tensor);
   }
   check_writes(recording, flat_, "the jitted function", at_);
@@ -85,7 +86,8 @@ Tensor CallWithBreaks::alias_of(const Tensor& tensor) {
   return alias;
 }
 
-std::shared_ptr<const CacheEntry> JitState::subgraph(const Recording& recording, SourceLocation start, SourceLocation at) {
+std::shared_ptr<const CacheEntry> JitState::subgraph(const Recording& recording, SourceLocation start,
+                                                     SourceLocation at) {
   SmallVector<uint64_t, 64> key = structure_key(recording.trace);
   key.push_back(start.line > 0 ? reinterpret_cast<uintptr_t>(start.file) : 0);  // "" may have several addresses
   key.push_back(static_cast<uint64_t>(start.line));
@@ -107,13 +109,14 @@ std::shared_ptr<const CacheEntry> JitState::subgraph(const Recording& recording,
   return subgraph;
 }
 
-void JitState::call_with_breaks(const CallableTable& table, const void* const* arguments, const Leaves& flat, SourceLocation at,
-                              CallResult& result) {
+void JitState::call_with_breaks(const CallableTable& table, const void* const* arguments, const Leaves& flat,
+                                SourceLocation at, CallResult& result) {
   std::vector<LeafPath> paths;
   table.paths(callable_.get(), arguments, paths);
   const std::vector<std::string> names = leaf_names(paths, flat, options_.argument_names);
   CallWithBreaks runner(*this, flat, paths, at);
-  RecordRequest request{table, callable_.get(), arguments, flat, paths, names, at, nullptr, options_.memory_budget, &options_.executors};
+  RecordRequest request{table,   callable_.get(),        arguments,          flat, paths, names, at,
+                        nullptr, options_.memory_budget, &options_.executors};
   request.runner = &runner;
   if (options_.fullgraph) request.no_breaks = "with fullgraph = true";
   request.is_broken = true;

@@ -14,7 +14,7 @@ class CallWithBreaks final : public SubgraphRunner {
  public:
   /// `turn`, where there is one, ends with the first piece: the body may then wait for other threads.
   CallWithBreaks(JitState& state, const Leaves& flat, const std::vector<LeafPath>& paths, SourceLocation at,
-               SingleFlight::Flight* flight = nullptr)
+                 SingleFlight::Flight* flight = nullptr)
       : state_(state), flat_(flat), paths_(paths), at_(at), flight_(flight) {}
 
   void note_break(const std::string& what, SourceLocation) override;
@@ -33,7 +33,7 @@ class CallWithBreaks final : public SubgraphRunner {
   SourceLocation at_;
   SingleFlight::Flight* flight_;
   Subgraphs subgraphs_;
-  std::vector<std::string> breaks_;  // in words
+  std::vector<std::string> breaks_;    // in words
   SourceLocation start_, last_break_;  // where the subgraph that ends, and the next one, begin
   bool ends_at_break_ = false;
 };

@@ -9,18 +9,53 @@ namespace fulgurite {
 
 namespace {
 
-constexpr SymbolList (*families[])() = {
-    unary_symbols, unary_step_symbols, activation_symbols, piecewise_activation_symbols, special_function_symbols,
-    arithmetic_symbols, pointwise_composition_symbols, comparison_symbols, select_symbols,
-    reduction_symbols, extremum_symbols, statistics_symbols, cumulative_symbols, ordering_symbols, search_symbols,
-    creation_symbols, random_symbols, shape_symbols, views_symbols, strided_view_symbols, slicing_symbols, sliding_symbols,
-    tiling_symbols, diagonal_symbols, joining_symbols, indexing_symbols, index_writing_symbols, scatter_reduce_symbols,
-    matmul_symbols, contraction_symbols, einsum_symbols,
-    normalization_symbols, channel_normalization_symbols, softmax_symbols,
-    losses_symbols, regression_loss_symbols, distance_symbols,
-    convolution_symbols, pooling_symbols, pooling_function_symbols, folding_symbols, interpolation_symbols, grid_sampling_symbols,
-    attention_symbols, embedding_symbols, optimizer_symbols, structural_symbols,
-};
+constexpr SymbolList (*families[])() = {unary_symbols,
+                                        unary_step_symbols,
+                                        activation_symbols,
+                                        piecewise_activation_symbols,
+                                        special_function_symbols,
+                                        arithmetic_symbols,
+                                        pointwise_composition_symbols,
+                                        comparison_symbols,
+                                        select_symbols,
+                                        reduction_symbols,
+                                        extremum_symbols,
+                                        statistics_symbols,
+                                        cumulative_symbols,
+                                        ordering_symbols,
+                                        search_symbols,
+                                        creation_symbols,
+                                        random_symbols,
+                                        shape_symbols,
+                                        views_symbols,
+                                        strided_view_symbols,
+                                        slicing_symbols,
+                                        sliding_symbols,
+                                        tiling_symbols,
+                                        diagonal_symbols,
+                                        joining_symbols,
+                                        indexing_symbols,
+                                        index_writing_symbols,
+                                        scatter_reduce_symbols,
+                                        matmul_symbols,
+                                        contraction_symbols,
+                                        einsum_symbols,
+                                        normalization_symbols,
+                                        channel_normalization_symbols,
+                                        softmax_symbols,
+                                        losses_symbols,
+                                        regression_loss_symbols,
+                                        distance_symbols,
+                                        convolution_symbols,
+                                        pooling_symbols,
+                                        pooling_function_symbols,
+                                        folding_symbols,
+                                        interpolation_symbols,
+                                        grid_sampling_symbols,
+                                        attention_symbols,
+                                        embedding_symbols,
+                                        optimizer_symbols,
+                                        structural_symbols};
 
 std::vector<const Symbol*> concatenated() {
   std::vector<const Symbol*> all;
@@ -79,7 +114,8 @@ const Symbol* find_declared_symbol(std::string_view name) {
       const Symbol* found = look_up(rest);
       if (!found || (prefix == "prims." && !found->is_primitive())) continue;
       // A name that is only a tensor's method belongs to another operator: unfold.
-      const bool is_function = prefix.find("functional") == std::string_view::npos || !found->qualified_name().starts_with("torch.Tensor.");
+      const bool is_function =
+          prefix.find("functional") == std::string_view::npos || !found->qualified_name().starts_with("torch.Tensor.");
       if (is_function) return found;
     }
   return nullptr;

@@ -33,21 +33,27 @@ const Operand& one_operand() {
 const Tensor& Argument::tensor_or_none() const { return is_tensor() ? *tensor_ : detail::no_tensor(); }
 
 void Argument::refuse(const char* wanted) const {
-  const char* const given = is_none() ? "none or an undefined tensor" : is_tensor() ? "a tensor" : is_integer() ? "an integer"
-                            : is_floating() ? "a float" : is_boolean() ? "a bool" : "something else";
+  const char* const given = is_none()       ? "none or an undefined tensor"
+                            : is_tensor()   ? "a tensor"
+                            : is_integer()  ? "an integer"
+                            : is_floating() ? "a float"
+                            : is_boolean()  ? "a bool"
+                                            : "something else";
   throw RuleError{text::cat("an argument must be ", wanted, ", not ", given)};
 }
 
 Int Argument::integer() const {
   if (kind_ == Kind::integer) return integer_;
-  if (kind_ != Kind::boolean) [[unlikely]] refuse("an integer");
+  if (kind_ != Kind::boolean) [[unlikely]]
+    refuse("an integer");
   return static_cast<bool>(boolean_) ? 1 : 0;
 }
 
 Float Argument::floating() const {
   if (kind_ == Kind::floating) return floating_;
   if (kind_ == Kind::integer) return integer_;
-  if (kind_ != Kind::boolean) [[unlikely]] refuse("a number");
+  if (kind_ != Kind::boolean) [[unlikely]]
+    refuse("a number");
   return static_cast<bool>(boolean_) ? 1.0 : 0.0;
 }
 

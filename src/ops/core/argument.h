@@ -13,7 +13,20 @@ namespace fulgurite {
 class Argument {
  public:
   enum class Kind : uint8_t {
-    none, tensor, integer, floating, boolean, string, dtype, device, tensors, integers, floatings, list, slice, ellipsis
+    none,
+    tensor,
+    integer,
+    floating,
+    boolean,
+    string,
+    dtype,
+    device,
+    tensors,
+    integers,
+    floatings,
+    list,
+    slice,
+    ellipsis
   };
   constexpr Argument() : integer_() {}
   Argument(const Tensor& t) : kind_(t.defined() ? Kind::tensor : Kind::none), tensor_(&t) {}
@@ -63,7 +76,8 @@ class Argument {
   // Checked if a signature allows two kinds (Operand: a tensor or a number); otherwise the signature has been checked
   // before rules and kernels read arguments.
   const Tensor& tensor() const {
-    if (kind_ != Kind::tensor) [[unlikely]] refuse("a tensor");
+    if (kind_ != Kind::tensor) [[unlikely]]
+      refuse("a tensor");
     return *tensor_;
   }
   /// The tensor, or an undefined one if omitted.
@@ -71,7 +85,8 @@ class Argument {
   Int integer() const;     // a boolean converts to 0 or 1
   Float floating() const;  // integers and booleans are converted
   Bool boolean() const {
-    if (kind_ != Kind::boolean) [[unlikely]] refuse("a bool");
+    if (kind_ != Kind::boolean) [[unlikely]]
+      refuse("a bool");
     return boolean_;
   }
   std::string_view string() const { return {string_.data, string_.size}; }
@@ -80,7 +95,10 @@ class Argument {
   std::span<const Tensor> tensors() const { return {tensors_.data, tensors_.size}; }
   /// Empty if omitted. A single integer counts as a list of one.
   std::span<const Int> integers() const;
-  Shape shape() const { const auto n = integers(); return Shape(n.data(), n.size()); }
+  Shape shape() const {
+    const auto n = integers();
+    return Shape(n.data(), n.size());
+  }
   /// Empty if omitted. A number, or a list of integers or of both kinds, counts as a list of floating numbers.
   SmallVector<Float, 3> floatings() const;
   std::span<const Argument> list() const { return {list_.data, list_.size}; }
@@ -93,11 +111,26 @@ class Argument {
 
  private:
   [[noreturn, gnu::cold]] void refuse(const char* wanted) const;
-  struct Text { const char* data; size_t size; };
-  struct TensorSpan { const Tensor* data; size_t size; };
-  struct IntSpan { const Int* data; size_t size; };
-  struct FloatSpan { const Float* data; size_t size; };
-  struct List { const Argument* data; size_t size; };
+  struct Text {
+    const char* data;
+    size_t size;
+  };
+  struct TensorSpan {
+    const Tensor* data;
+    size_t size;
+  };
+  struct IntSpan {
+    const Int* data;
+    size_t size;
+  };
+  struct FloatSpan {
+    const Float* data;
+    size_t size;
+  };
+  struct List {
+    const Argument* data;
+    size_t size;
+  };
   Kind kind_ = Kind::none;
   union {
     const Tensor* tensor_;

@@ -17,10 +17,21 @@ thread_local constinit uint64_t conversions = 0;
 
 // Bound by memory traffic and multiplications, with sums in f32.
 constexpr const Symbol* narrow[] = {
-    &addbmm_symbol,           &addmm_symbol,  &baddbmm_symbol,          &bmm_symbol,
-    &conv1d_symbol,           &conv2d_symbol, &conv3d_symbol,           &conv_transpose1d_symbol,
-    &conv_transpose2d_symbol, &conv_transpose3d_symbol, &linear_symbol, &matmul_symbol,
-    &mm_symbol,               &prelu_symbol,  &scaled_dot_product_attention_symbol,
+    &addbmm_symbol,
+    &addmm_symbol,
+    &baddbmm_symbol,
+    &bmm_symbol,
+    &conv1d_symbol,
+    &conv2d_symbol,
+    &conv3d_symbol,
+    &conv_transpose1d_symbol,
+    &conv_transpose2d_symbol,
+    &conv_transpose3d_symbol,
+    &linear_symbol,
+    &matmul_symbol,
+    &mm_symbol,
+    &prelu_symbol,
+    &scaled_dot_product_attention_symbol,
 };
 // Too inaccurate in 16 bits.
 constexpr const Symbol* wide[] = {
@@ -56,7 +67,9 @@ bool is_one_of(const Symbol* const (&list)[count], const Symbol& symbol) {
   return std::find(std::begin(list), std::end(list), &symbol) != std::end(list);
 }
 
-bool can_convert(const Tensor& tensor) { return tensor.defined() && is_floating(tensor.dtype()) && tensor.dtype() != Dtype::f64; }
+bool can_convert(const Tensor& tensor) {
+  return tensor.defined() && is_floating(tensor.dtype()) && tensor.dtype() != Dtype::f64;
+}
 
 template <class Visit>
 void for_each_tensor(Arguments arguments, Visit&& visit) {

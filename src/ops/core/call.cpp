@@ -34,7 +34,8 @@ std::string_view last_part(std::string_view name) {
 
 Value unknown_operator(std::string_view name, const std::vector<Value>& args, SourceLocation at) {
   const std::vector<std::string_view> similar = similar_operators(name);
-  if (auto* const recorder = dynamic_cast<UnknownCalls*>(innermost_interpreter())) return recorder->unknown_call(name, args, similar, at);
+  if (auto* const recorder = dynamic_cast<UnknownCalls*>(innermost_interpreter()))
+    return recorder->unknown_call(name, args, similar, at);
   throw UserError(text::cat("there is no operator '", name, "'", suggestion(similar)), at);
 }
 
@@ -131,7 +132,8 @@ Value call(std::string_view op, const std::vector<Value>& given, const std::map<
     }
     if (!found) throw UserError(text::cat(op, ": ", first_error), at);
   }
-  if (in_place || asks_for_in_place(*symbol, bound.arguments())) return Value(apply_in_place(*symbol, bound.arguments(), at));
+  if (in_place || asks_for_in_place(*symbol, bound.arguments()))
+    return Value(apply_in_place(*symbol, bound.arguments(), at));
   Results results;
   dispatch(*symbol, bound.arguments(), at, results);
   if (requires_grad) results[0].requires_grad_();

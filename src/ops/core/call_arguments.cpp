@@ -116,7 +116,8 @@ bool CallArguments::convert(const Parameter& parameter, const Value& value, Argu
       std::vector<Int> items;
       if (value.is_int()) items.push_back(value.integer());
       else if (!all_of_kind(value, Value::Kind::integer)) return false;
-      else for (const Value& item : value.list()) items.push_back(item.integer());
+      else
+        for (const Value& item : value.list()) items.push_back(item.integer());
       out = Argument(std::span<const Int>(integer_lists_.emplace_back(std::move(items))));
       return true;
     }

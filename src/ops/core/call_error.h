@@ -12,9 +12,11 @@ namespace fulgurite {
 /// decomposition fails, that one is appended: "inner(…): the operands' dtypes differ: f32 and i64 (in mm(…))".
 class CallError : public UserError {
  public:
-  CallError(std::string call, std::string message, SourceLocation at) : CallError(std::move(call), std::move(message), "", at) {}
+  CallError(std::string call, std::string message, SourceLocation at)
+      : CallError(std::move(call), std::move(message), "", at) {}
   CallError(std::string call, const CallError& inside, SourceLocation at)
-      : CallError(call, inside.message_, call == inside.call_ || !inside.innermost_.empty() ? inside.innermost_ : inside.call_, at) {}
+      : CallError(call, inside.message_,
+                  call == inside.call_ || !inside.innermost_.empty() ? inside.innermost_ : inside.call_, at) {}
 
   SourceLocation at() const { return at_; }
   /// The message without the call.

@@ -22,7 +22,8 @@ struct Innermost {
 thread_local constinit Innermost innermost;
 
 void call_before_next() {
-  if (innermost.before_next_call) [[unlikely]] std::exchange(innermost.before_next_call, nullptr)();
+  if (innermost.before_next_call) [[unlikely]]
+    std::exchange(innermost.before_next_call, nullptr)();
 }
 
 bool has_undefined(const Argument& list) {
@@ -32,13 +33,16 @@ bool has_undefined(const Argument& list) {
 [[noreturn, gnu::cold]] void refuse_none(const Parameter& parameter) {
   throw_deferred_error();
   const bool is_tensor = parameter.type == Parameter::Type::tensor || parameter.type == Parameter::Type::operand;
-  throw RuleError{is_tensor ? text::cat(parameter.name, " is an undefined tensor: default-constructed, moved from, or a grad() before backward()")
-                            : text::cat(parameter.name, " is missing")};
+  throw RuleError{
+      is_tensor ? text::cat(parameter.name,
+                            " is an undefined tensor: default-constructed, moved from, or a grad() before backward()")
+                : text::cat(parameter.name, " is missing")};
 }
 
 [[noreturn, gnu::cold]] void refuse_none_in_list(const Parameter& parameter) {
   throw_deferred_error();
-  throw RuleError{text::cat(parameter.name, " holds an undefined tensor: default-constructed, moved from, or a grad() before backward()")};
+  throw RuleError{text::cat(
+      parameter.name, " holds an undefined tensor: default-constructed, moved from, or a grad() before backward()")};
 }
 
 /// The C++ functions accept any handle, even an undefined one: only optional parameters may be omitted.
@@ -50,7 +54,8 @@ void check_required(const Symbol& symbol, Arguments arguments) {
     if (argument.is_none()) [[unlikely]] {
       if (!symbol.signature.parameters[i].optional) refuse_none(symbol.signature.parameters[i]);
     } else if (argument.kind() == Argument::Kind::tensors) [[unlikely]] {
-      if (!symbol.signature.parameters[i].optional_elements && has_undefined(argument)) refuse_none_in_list(symbol.signature.parameters[i]);
+      if (!symbol.signature.parameters[i].optional_elements && has_undefined(argument))
+        refuse_none_in_list(symbol.signature.parameters[i]);
     }
   }
 }
@@ -61,7 +66,8 @@ Interpreter* innermost_interpreter() { return innermost.interpreter; }
 
 void before_next_call(void (*run)()) { innermost.before_next_call = run; }
 
-InterpreterScope::InterpreterScope(Interpreter* interpreter) : previous_(innermost.interpreter), autocast_(innermost.autocast) {
+InterpreterScope::InterpreterScope(Interpreter* interpreter)
+    : previous_(innermost.interpreter), autocast_(innermost.autocast) {
   call_before_next();
   innermost.interpreter = interpreter;
   innermost.autocast = std::nullopt;
@@ -80,7 +86,8 @@ AutocastScope::~AutocastScope() { innermost.autocast = previous_; }
 
 void dispatch(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) {
   call_before_next();
-  if (innermost.autocast) [[unlikely]] return dispatch_autocast(symbol, arguments, at, results, *innermost.autocast);
+  if (innermost.autocast) [[unlikely]]
+    return dispatch_autocast(symbol, arguments, at, results, *innermost.autocast);
   dispatch_plainly(symbol, arguments, at, results);
 }
 

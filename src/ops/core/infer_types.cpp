@@ -28,7 +28,9 @@ class TypeInterpreter final : public Interpreter {
   Float floating(detail::NumberOperation operation, Float a, Float b) override {
     return outer_->floating(operation, a, b);
   }
-  Bool comparison(detail::NumberOperation operation, Int a, Int b) override { return outer_->comparison(operation, a, b); }
+  Bool comparison(detail::NumberOperation operation, Int a, Int b) override {
+    return outer_->comparison(operation, a, b);
+  }
   Bool comparison(detail::NumberOperation operation, Float a, Float b) override {
     return outer_->comparison(operation, a, b);
   }
@@ -37,7 +39,9 @@ class TypeInterpreter final : public Interpreter {
   void demand_value(const Tensor&, const char* what, SourceLocation) override {
     throw RuleError{text::cat(what, " needs a value where only shapes are known")};
   }
-  void act(const char* what, SourceLocation) override { throw RuleError{text::cat(what, " acts immediately, and only shapes are computed here")}; }
+  void act(const char* what, SourceLocation) override {
+    throw RuleError{text::cat(what, " acts immediately, and only shapes are computed here")};
+  }
   Tensor current(const Tensor& tensor, SourceLocation) override { return tensor; }
 
  private:

@@ -30,7 +30,8 @@ struct RuleError {
 /// Fails a rule with a message unless `condition` holds: require(a == b, "sizes differ: ", a, " and ", b).
 template <class... Parts>
 void require(bool condition, const Parts&... parts) {
-  if (!condition) [[unlikely]] throw RuleError{text::cat(parts...)};
+  if (!condition) [[unlikely]]
+    throw RuleError{text::cat(parts...)};
 }
 
 /// The context of a gradient rule: a call's arguments and results, and the cotangents of the results. The rule sets the
@@ -45,7 +46,8 @@ void require(bool condition, const Parts&... parts) {
 ///   },
 class Gradient {
  public:
-  Gradient(const Symbol& symbol, Arguments arguments, std::span<const Tensor> results, std::span<const Tensor> cotangents)
+  Gradient(const Symbol& symbol, Arguments arguments, std::span<const Tensor> results,
+           std::span<const Tensor> cotangents)
       : symbol_(symbol), arguments_(arguments), results_(results), cotangents_(cotangents) {}
 
   const Symbol& symbol() const { return symbol_; }

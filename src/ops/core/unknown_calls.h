@@ -14,7 +14,8 @@ class UnknownCalls {
  public:
   virtual ~UnknownCalls() = default;
   /// `similar`: operator names that may have been meant. Returns a substitute for the result.
-  virtual Value unknown_call(std::string_view name, const std::vector<Value>& args, std::span<const std::string_view> similar, SourceLocation) = 0;
+  virtual Value unknown_call(std::string_view name, const std::vector<Value>& args,
+                             std::span<const std::string_view> similar, SourceLocation) = 0;
 };
 
 /// Operators within a small edit distance of `name`: three at most, the likeliest first.

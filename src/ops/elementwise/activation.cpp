@@ -10,8 +10,8 @@ namespace fulgurite {
 namespace {
 
 constexpr double sqrt_half = 0.7071067811865476;
-constexpr double gaussian_scale = 0.3989422804014327;   // 1 / sqrt(2 pi)
-constexpr double tanh_scale = 0.7978845608028654;       // sqrt(2 / pi)
+constexpr double gaussian_scale = 0.3989422804014327;  // 1 / sqrt(2 pi)
+constexpr double tanh_scale = 0.7978845608028654;      // sqrt(2 / pi)
 constexpr double tanh_cubic = 0.044715;
 
 bool is_tanh_approximation(const Argument& approximate) {
@@ -95,11 +95,12 @@ constinit const Symbol sigmoid_symbol{
     .signature = "torch.sigmoid(Tensor input) -> Tensor",
     .documentation = "1 / (1 + exp(-x)) of each element.",
     .infer = infer_floating,
-    .gradient = [](Gradient& g) {
-      const Tensor rest = sub(1, g.result());
-      const Tensor slope = mul(rest, g.result());
-      g.set(0, mul(g.cotangent(), slope));
-    },
+    .gradient =
+        [](Gradient& g) {
+          const Tensor rest = sub(1, g.result());
+          const Tensor slope = mul(rest, g.result());
+          g.set(0, mul(g.cotangent(), slope));
+        },
     .scalar = "1 / (1 + exp(-{0}))",
     .traits = {.pointwise = true},
 };
@@ -108,10 +109,11 @@ constinit const Symbol relu_symbol{
     .signature = "torch.nn.functional.relu(Tensor input) -> Tensor",
     .documentation = "Each element, but not below zero.",
     .infer = infer_same_number,
-    .gradient = [](Gradient& g) {
-      const Tensor flat = le(g.result(), 0);
-      g.set(0, where(flat, 0, g.cotangent()));
-    },
+    .gradient =
+        [](Gradient& g) {
+          const Tensor flat = le(g.result(), 0);
+          g.set(0, where(flat, 0, g.cotangent()));
+        },
     .scalar = "maximum({0}, 0)",
     .traits = {.pointwise = true},
 };
@@ -120,20 +122,22 @@ constinit const Symbol silu_symbol{
     .signature = "torch.nn.functional.silu(Tensor input) -> Tensor",
     .documentation = "x * sigmoid(x) of each element.",
     .infer = infer_silu,
-    .decompose = [](Arguments a, Results& results, SourceLocation at) {
-      check(infer_silu, a);
-      const Tensor gate = sigmoid(a[0].tensor(), at);
-      results.push_back(mul(a[0].tensor(), gate, at));
-    },
-    .gradient = [](Gradient& g) {
-      const Tensor x = g.tensor(0);
-      const Tensor gate = sigmoid(x);
-      const Tensor rest = sub(1, gate);
-      const Tensor weighted = mul(x, rest);
-      const Tensor raised = add(weighted, 1);
-      const Tensor slope = mul(gate, raised);
-      g.set(0, mul(g.cotangent(), slope));
-    },
+    .decompose =
+        [](Arguments a, Results& results, SourceLocation at) {
+          check(infer_silu, a);
+          const Tensor gate = sigmoid(a[0].tensor(), at);
+          results.push_back(mul(a[0].tensor(), gate, at));
+        },
+    .gradient =
+        [](Gradient& g) {
+          const Tensor x = g.tensor(0);
+          const Tensor gate = sigmoid(x);
+          const Tensor rest = sub(1, gate);
+          const Tensor weighted = mul(x, rest);
+          const Tensor raised = add(weighted, 1);
+          const Tensor slope = mul(gate, raised);
+          g.set(0, mul(g.cotangent(), slope));
+        },
     .scalar = "{0} / (1 + exp(-{0}))",
     .traits = {.pointwise = true},
 };
@@ -143,21 +147,21 @@ constinit const Symbol gelu_symbol{
     .documentation = "x times the normal distribution's cumulative probability at x; approximate may be \"tanh\".",
     .infer = infer_gelu,
     .decompose = decompose_gelu,
-    .gradient = [](Gradient& g) {
-      g.set(0, prims::gelu_backward(g.cotangent(), g.tensor(0), g.argument(1).string()));
-    },
+    .gradient = [](Gradient& g) { g.set(0, prims::gelu_backward(g.cotangent(), g.tensor(0), g.argument(1).string())); },
     .traits = {.pointwise = true},
 };
 
 constinit const Symbol prims_gelu_backward_symbol{
     .signature = "prims.gelu_backward(Tensor grad, Tensor input, str approximate) -> Tensor",
     .documentation = "The cotangent of gelu's input from that of its result.",
-    .infer = [](Arguments a, InferredTypes& types) {
-      is_tanh_approximation(a[2]);
-      require(is_floating(a[1].tensor().dtype()), "needs a floating dtype, not ", a[1].tensor().dtype());
-      require(a[0].tensor().dtype() == a[1].tensor().dtype(), "grad is ", a[0].tensor().dtype(), ", the input ", a[1].tensor().dtype());
-      types.push_back(broadcast_type(a.first(2), a[1].tensor().dtype()));
-    },
+    .infer =
+        [](Arguments a, InferredTypes& types) {
+          is_tanh_approximation(a[2]);
+          require(is_floating(a[1].tensor().dtype()), "needs a floating dtype, not ", a[1].tensor().dtype());
+          require(a[0].tensor().dtype() == a[1].tensor().dtype(), "grad is ", a[0].tensor().dtype(), ", the input ",
+                  a[1].tensor().dtype());
+          types.push_back(broadcast_type(a.first(2), a[1].tensor().dtype()));
+        },
     .decompose = decompose_gelu_backward,
     .python = "torch.ops.aten.gelu_backward({0}, {1}, approximate={2})",
     .traits = {.pointwise = true},

@@ -93,10 +93,11 @@ constinit const Symbol add_symbol{
     .signature = "torch.add(Operand input, Operand other, *, Operand alpha=1) -> Tensor",
     .documentation = "input + alpha * other; of booleans the logical or.",
     .infer = infer_with_alpha,
-    .gradient = [](Gradient& g) {
-      if (g.needs(0)) g.set(0, g.cotangent());
-      if (g.needs(1)) g.set(1, is_one(g.argument(2)) ? g.cotangent() : mul(g.cotangent(), g.argument(2).operand()));
-    },
+    .gradient =
+        [](Gradient& g) {
+          if (g.needs(0)) g.set(0, g.cotangent());
+          if (g.needs(1)) g.set(1, is_one(g.argument(2)) ? g.cotangent() : mul(g.cotangent(), g.argument(2).operand()));
+        },
     .scalar = "{0} + {2} * {1}",
     .traits = {.pointwise = true},
 };
@@ -104,17 +105,19 @@ constinit const Symbol add_symbol{
 constinit const Symbol sub_symbol{
     .signature = "torch.sub(Operand input, Operand other, *, Operand alpha=1) -> Tensor",
     .documentation = "input - alpha * other.",
-    .infer = [](Arguments a, InferredTypes& types) {
-      infer_with_alpha(a, types);
-      require(!is_boolean(types[0].dtype), "not defined for booleans; use logical_xor or bitwise_xor");
-    },
-    .gradient = [](Gradient& g) {
-      if (g.needs(0)) g.set(0, g.cotangent());
-      if (g.needs(1)) {
-        const Tensor negative = neg(g.cotangent());
-        g.set(1, is_one(g.argument(2)) ? negative : mul(negative, g.argument(2).operand()));
-      }
-    },
+    .infer =
+        [](Arguments a, InferredTypes& types) {
+          infer_with_alpha(a, types);
+          require(!is_boolean(types[0].dtype), "not defined for booleans; use logical_xor or bitwise_xor");
+        },
+    .gradient =
+        [](Gradient& g) {
+          if (g.needs(0)) g.set(0, g.cotangent());
+          if (g.needs(1)) {
+            const Tensor negative = neg(g.cotangent());
+            g.set(1, is_one(g.argument(2)) ? negative : mul(negative, g.argument(2).operand()));
+          }
+        },
     .scalar = "{0} - {2} * {1}",
     .traits = {.pointwise = true},
 };
@@ -123,33 +126,37 @@ constinit const Symbol mul_symbol{
     .signature = "torch.mul(Operand input, Operand other) -> Tensor",
     .documentation = "input * other; of booleans the logical and.",
     .infer = infer_promoted,
-    .gradient = [](Gradient& g) {
-      if (g.needs(0)) g.set(0, mul(g.cotangent(), g.argument(1).operand()));
-      if (g.needs(1)) g.set(1, mul(g.cotangent(), g.argument(0).operand()));
-    },
+    .gradient =
+        [](Gradient& g) {
+          if (g.needs(0)) g.set(0, mul(g.cotangent(), g.argument(1).operand()));
+          if (g.needs(1)) g.set(1, mul(g.cotangent(), g.argument(0).operand()));
+        },
     .scalar = "{0} * {1}",
     .traits = {.pointwise = true},
 };
 
 constinit const Symbol div_symbol{
     .signature = "torch.div(Operand input, Operand other, *, str? rounding_mode=None) -> Tensor",
-    .documentation = "input / other; with rounding_mode \"floor\" or \"trunc\" the rounded quotient, in the operands' type.",
-    .infer = [](Arguments a, InferredTypes& types) {
-      if (a[2].is_none()) return infer_promoted_floating(a, types);
-      require(a[2].string() == "floor" || a[2].string() == "trunc",
-              "rounding_mode must be None, \"floor\" or \"trunc\", not \"", a[2].string(), "\"");
-      infer_promoted(a, types);
-    },
-    .gradient = [](Gradient& g) {
-      if (!g.argument(2).is_none()) return gradient_is_zero(g);
-      if (g.needs(0)) g.set(0, div(g.cotangent(), g.argument(1).operand()));
-      if (g.needs(1)) {
-        const Tensor quotient = div(g.argument(0).operand(), g.tensor(1));
-        const Tensor second = div(quotient, g.tensor(1));
-        const Tensor slope = neg(second);
-        g.set(1, mul(g.cotangent(), slope));
-      }
-    },
+    .documentation =
+        "input / other; with rounding_mode \"floor\" or \"trunc\" the rounded quotient, in the operands' type.",
+    .infer =
+        [](Arguments a, InferredTypes& types) {
+          if (a[2].is_none()) return infer_promoted_floating(a, types);
+          require(a[2].string() == "floor" || a[2].string() == "trunc",
+                  "rounding_mode must be None, \"floor\" or \"trunc\", not \"", a[2].string(), "\"");
+          infer_promoted(a, types);
+        },
+    .gradient =
+        [](Gradient& g) {
+          if (!g.argument(2).is_none()) return gradient_is_zero(g);
+          if (g.needs(0)) g.set(0, div(g.cotangent(), g.argument(1).operand()));
+          if (g.needs(1)) {
+            const Tensor quotient = div(g.argument(0).operand(), g.tensor(1));
+            const Tensor second = div(quotient, g.tensor(1));
+            const Tensor slope = neg(second);
+            g.set(1, mul(g.cotangent(), slope));
+          }
+        },
     .scalar = "{0} / {1}",
     .traits = {.pointwise = true},
     .samples = {.low = 0.5, .high = 3},
@@ -158,12 +165,13 @@ constinit const Symbol div_symbol{
 constinit const Symbol pow_symbol{
     .signature = "torch.pow(Operand input, Operand exponent) -> Tensor",
     .documentation = "input to the power of exponent.",
-    .infer = [](Arguments a, InferredTypes& types) {
-      infer_promoted(a, types);
-      if (!is_floating(types[0].dtype) && a[1].is_integer())
-        require(a[1].integer() >= 0,
-                "integers to negative integer powers are not integers; convert to a floating dtype first");
-    },
+    .infer =
+        [](Arguments a, InferredTypes& types) {
+          infer_promoted(a, types);
+          if (!is_floating(types[0].dtype) && a[1].is_integer())
+            require(a[1].integer() >= 0,
+                    "integers to negative integer powers are not integers; convert to a floating dtype first");
+        },
     .gradient = gradient_of_power,
     .scalar = "pow({0}, {1})",
     .traits = {.pointwise = true},
@@ -212,22 +220,23 @@ constinit const Symbol atan2_symbol{
     .signature = "torch.atan2(Tensor input, Tensor other) -> Tensor",
     .documentation = "The angle in radians of the point (other, input).",
     .infer = infer_promoted_floating,
-    .gradient = [](Gradient& g) {
-      const Tensor y = g.tensor(0), x = g.tensor(1);
-      const Tensor y_square = mul(y, y);
-      const Tensor x_square = mul(x, x);
-      const Tensor square = add(y_square, x_square);
-      // At the origin, and where squares underflow, the angle has no slope; 0 as in PyTorch.
-      const Tensor flat = eq(square, 0);
-      const Tensor divisor = masked_fill(square, flat, 1);
-      const Tensor quotient = div(g.cotangent(), divisor);
-      const Tensor scaled = masked_fill(quotient, flat, 0);
-      if (g.needs(0)) g.set(0, mul(scaled, x));
-      if (g.needs(1)) {
-        const Tensor negative = neg(y);
-        g.set(1, mul(scaled, negative));
-      }
-    },
+    .gradient =
+        [](Gradient& g) {
+          const Tensor y = g.tensor(0), x = g.tensor(1);
+          const Tensor y_square = mul(y, y);
+          const Tensor x_square = mul(x, x);
+          const Tensor square = add(y_square, x_square);
+          // At the origin, and where squares underflow, the angle has no slope; 0 as in PyTorch.
+          const Tensor flat = eq(square, 0);
+          const Tensor divisor = masked_fill(square, flat, 1);
+          const Tensor quotient = div(g.cotangent(), divisor);
+          const Tensor scaled = masked_fill(quotient, flat, 0);
+          if (g.needs(0)) g.set(0, mul(scaled, x));
+          if (g.needs(1)) {
+            const Tensor negative = neg(y);
+            g.set(1, mul(scaled, negative));
+          }
+        },
     .scalar = "atan2({0}, {1})",
     .traits = {.pointwise = true},
 };

@@ -87,10 +87,11 @@ constinit const Symbol logical_not_symbol{
 constinit const Symbol bitwise_not_symbol{
     .signature = "torch.bitwise_not(Tensor input) -> Tensor",
     .documentation = "Each integer with all bits inverted; of booleans the logical not.",
-    .infer = [](Arguments a, InferredTypes& types) {
-      require(!is_floating(a[0].tensor().dtype()), "needs integers or booleans, not ", a[0].tensor().dtype());
-      infer_same(a, types);
-    },
+    .infer =
+        [](Arguments a, InferredTypes& types) {
+          require(!is_floating(a[0].tensor().dtype()), "needs integers or booleans, not ", a[0].tensor().dtype());
+          infer_same(a, types);
+        },
     .scalar = "~{0}",
     .traits = {.pointwise = true, .not_differentiable = true},
 };
@@ -98,10 +99,11 @@ constinit const Symbol bitwise_not_symbol{
 constinit const Symbol prims_convert_element_type_symbol{
     .signature = "prims.convert_element_type(Tensor input, Dtype dtype) -> Tensor",
     .documentation = "The elements converted to another dtype; floating ones are cut toward zero for integers.",
-    .infer = [](Arguments a, InferredTypes& types) {
-      const Tensor& x = a[0].tensor();
-      types.push_back({x.shape(), a[1].dtype(), x.device()});
-    },
+    .infer =
+        [](Arguments a, InferredTypes& types) {
+          const Tensor& x = a[0].tensor();
+          types.push_back({x.shape(), a[1].dtype(), x.device()});
+        },
     // The driver converts the cotangent to the argument's dtype.
     .gradient = [](Gradient& g) { g.set(0, g.cotangent()); },
     .scalar = "{0}",
@@ -111,8 +113,17 @@ constinit const Symbol prims_convert_element_type_symbol{
 
 SymbolList unary_step_symbols() {
   static constexpr const Symbol* list[] = {
-      &floor_symbol, &ceil_symbol,  &round_symbol,    &trunc_symbol,       &sign_symbol,        &isnan_symbol,
-      &isinf_symbol, &isfinite_symbol, &logical_not_symbol, &bitwise_not_symbol, &prims_convert_element_type_symbol,
+      &floor_symbol,
+      &ceil_symbol,
+      &round_symbol,
+      &trunc_symbol,
+      &sign_symbol,
+      &isnan_symbol,
+      &isinf_symbol,
+      &isfinite_symbol,
+      &logical_not_symbol,
+      &bitwise_not_symbol,
+      &prims_convert_element_type_symbol,
   };
   return list;
 }

@@ -110,17 +110,19 @@ void infer_addcdiv(Arguments a, InferredTypes& types) {
 constinit const Symbol where_symbol{
     .signature = "torch.where(Tensor condition, Operand input, Operand other) -> Tensor",
     .documentation = "The element of input where condition holds, else that of other.",
-    .infer = [](Arguments a, InferredTypes& types) {
-      require_mask(a[0].tensor(), "condition");
-      types.push_back(broadcast_type(a, result_dtype(a.subspan(1, 2))));
-      if (is_floating(types[0].dtype)) return;  // out-of-range numbers become infinities, as in PyTorch
-      require_fits("input", a[1], types[0].dtype);
-      require_fits("other", a[2], types[0].dtype);
-    },
-    .gradient = [](Gradient& g) {
-      if (g.needs(1)) g.set(1, where(g.tensor(0), g.cotangent(), 0));
-      if (g.needs(2)) g.set(2, where(g.tensor(0), 0, g.cotangent()));
-    },
+    .infer =
+        [](Arguments a, InferredTypes& types) {
+          require_mask(a[0].tensor(), "condition");
+          types.push_back(broadcast_type(a, result_dtype(a.subspan(1, 2))));
+          if (is_floating(types[0].dtype)) return;  // out-of-range numbers become infinities, as in PyTorch
+          require_fits("input", a[1], types[0].dtype);
+          require_fits("other", a[2], types[0].dtype);
+        },
+    .gradient =
+        [](Gradient& g) {
+          if (g.needs(1)) g.set(1, where(g.tensor(0), g.cotangent(), 0));
+          if (g.needs(2)) g.set(2, where(g.tensor(0), 0, g.cotangent()));
+        },
     .scalar = "select({0}, {1}, {2})",
     .traits = {.pointwise = true},
 };
@@ -138,11 +140,12 @@ constinit const Symbol clamp_min_symbol{
     .signature = "torch.clamp_min(Tensor input, Operand min) -> Tensor",
     .documentation = "Each element, but not below min.",
     .infer = infer_promoted,
-    .gradient = [](Gradient& g) {
-      if (g.argument(1).is_tensor()) return gradient_of_extremum(g, true);
-      const Tensor kept = gt(g.tensor(0), g.argument(1).operand());
-      g.set(0, where(kept, g.cotangent(), 0));
-    },
+    .gradient =
+        [](Gradient& g) {
+          if (g.argument(1).is_tensor()) return gradient_of_extremum(g, true);
+          const Tensor kept = gt(g.tensor(0), g.argument(1).operand());
+          g.set(0, where(kept, g.cotangent(), 0));
+        },
     .scalar = "maximum({0}, {1})",
     .traits = {.pointwise = true},
 };
@@ -151,11 +154,12 @@ constinit const Symbol clamp_max_symbol{
     .signature = "torch.clamp_max(Tensor input, Operand max) -> Tensor",
     .documentation = "Each element, but not above max.",
     .infer = infer_promoted,
-    .gradient = [](Gradient& g) {
-      if (g.argument(1).is_tensor()) return gradient_of_extremum(g, false);
-      const Tensor kept = lt(g.tensor(0), g.argument(1).operand());
-      g.set(0, where(kept, g.cotangent(), 0));
-    },
+    .gradient =
+        [](Gradient& g) {
+          if (g.argument(1).is_tensor()) return gradient_of_extremum(g, false);
+          const Tensor kept = lt(g.tensor(0), g.argument(1).operand());
+          g.set(0, where(kept, g.cotangent(), 0));
+        },
     .scalar = "minimum({0}, {1})",
     .traits = {.pointwise = true},
 };
@@ -163,19 +167,21 @@ constinit const Symbol clamp_max_symbol{
 constinit const Symbol masked_fill_symbol{
     .signature = "torch.masked_fill(Tensor input, Tensor mask, Operand value) -> Tensor",
     .documentation = "The elements of input, with value where mask holds.",
-    .infer = [](Arguments a, InferredTypes& types) {
-      require_mask(a[1].tensor(), "mask");
-      const Dtype dtype = a[0].tensor().dtype();
-      if (a[2].is_tensor()) require(a[2].tensor().ndim() == 0, "value must have no dimensions");
-      const bool value_is_floating = a[2].is_tensor() ? is_floating(a[2].tensor().dtype()) : a[2].is_floating();
-      require(is_floating(dtype) || !value_is_floating, "a floating value cannot be stored in ", dtype);
-      require_fits("value", a[2], dtype);
-      types.push_back(broadcast_type(a, dtype));
-    },
-    .gradient = [](Gradient& g) {
-      if (g.needs(0)) g.set(0, masked_fill(g.cotangent(), g.tensor(1), 0));
-      if (g.needs(2)) g.set(2, where(g.tensor(1), g.cotangent(), 0));
-    },
+    .infer =
+        [](Arguments a, InferredTypes& types) {
+          require_mask(a[1].tensor(), "mask");
+          const Dtype dtype = a[0].tensor().dtype();
+          if (a[2].is_tensor()) require(a[2].tensor().ndim() == 0, "value must have no dimensions");
+          const bool value_is_floating = a[2].is_tensor() ? is_floating(a[2].tensor().dtype()) : a[2].is_floating();
+          require(is_floating(dtype) || !value_is_floating, "a floating value cannot be stored in ", dtype);
+          require_fits("value", a[2], dtype);
+          types.push_back(broadcast_type(a, dtype));
+        },
+    .gradient =
+        [](Gradient& g) {
+          if (g.needs(0)) g.set(0, masked_fill(g.cotangent(), g.tensor(1), 0));
+          if (g.needs(2)) g.set(2, where(g.tensor(1), g.cotangent(), 0));
+        },
     .scalar = "select({1}, {2}, {0})",
     .traits = {.pointwise = true},
 };
@@ -184,48 +190,50 @@ constinit const Symbol lerp_symbol{
     .signature = "torch.lerp(Tensor input, Tensor end, Operand weight) -> Tensor",
     .documentation = "input + weight * (end - input), exact at both ends.",
     .infer = infer_lerp,
-    .decompose = [](Arguments a, Results& results, SourceLocation at) {
-      check(infer_lerp, a);
-      // Interpolates from the nearer end.
-      const Tensor& start = a[0].tensor();
-      const Tensor& end = a[1].tensor();
-      const Tensor difference = sub(end, start, 1, at);
-      if (a[2].is_number()) {
-        const Float weight = a[2].floating();
-        if (weight < 0.5 && weight > -0.5) {
+    .decompose =
+        [](Arguments a, Results& results, SourceLocation at) {
+          check(infer_lerp, a);
+          // Interpolates from the nearer end.
+          const Tensor& start = a[0].tensor();
+          const Tensor& end = a[1].tensor();
+          const Tensor difference = sub(end, start, 1, at);
+          if (a[2].is_number()) {
+            const Float weight = a[2].floating();
+            if (weight < 0.5 && weight > -0.5) {
+              const Tensor step = mul(difference, weight, at);
+              results.push_back(add(start, step, 1, at));
+            } else {
+              const Tensor step = mul(difference, 1 - weight, at);
+              results.push_back(sub(end, step, 1, at));
+            }
+            return;
+          }
+          const Tensor weight = prims::convert_element_type(a[2].tensor(), start.dtype(), at);
           const Tensor step = mul(difference, weight, at);
-          results.push_back(add(start, step, 1, at));
-        } else {
-          const Tensor step = mul(difference, 1 - weight, at);
-          results.push_back(sub(end, step, 1, at));
-        }
-        return;
-      }
-      const Tensor weight = prims::convert_element_type(a[2].tensor(), start.dtype(), at);
-      const Tensor step = mul(difference, weight, at);
-      const Tensor from_start = add(start, step, 1, at);
-      const Tensor rest = sub(1, weight, 1, at);
-      const Tensor step_back = mul(difference, rest, at);
-      const Tensor from_end = sub(end, step_back, 1, at);
-      const Tensor magnitude = abs(weight, at);
-      const Tensor nearer_start = lt(magnitude, 0.5, at);
-      results.push_back(where(nearer_start, from_start, from_end, at));
-    },
-    .gradient = [](Gradient& g) {
-      if (g.needs(0)) {
-        if (g.argument(2).is_number()) {
-          g.set(0, mul(g.cotangent(), 1 - g.argument(2).floating()));
-        } else {
-          const Tensor rest = sub(1, g.tensor(2));
-          g.set(0, mul(g.cotangent(), rest));
-        }
-      }
-      if (g.needs(1)) g.set(1, mul(g.cotangent(), g.argument(2).operand()));
-      if (g.needs(2)) {
-        const Tensor difference = sub(g.tensor(1), g.tensor(0));
-        g.set(2, mul(g.cotangent(), difference));
-      }
-    },
+          const Tensor from_start = add(start, step, 1, at);
+          const Tensor rest = sub(1, weight, 1, at);
+          const Tensor step_back = mul(difference, rest, at);
+          const Tensor from_end = sub(end, step_back, 1, at);
+          const Tensor magnitude = abs(weight, at);
+          const Tensor nearer_start = lt(magnitude, 0.5, at);
+          results.push_back(where(nearer_start, from_start, from_end, at));
+        },
+    .gradient =
+        [](Gradient& g) {
+          if (g.needs(0)) {
+            if (g.argument(2).is_number()) {
+              g.set(0, mul(g.cotangent(), 1 - g.argument(2).floating()));
+            } else {
+              const Tensor rest = sub(1, g.tensor(2));
+              g.set(0, mul(g.cotangent(), rest));
+            }
+          }
+          if (g.needs(1)) g.set(1, mul(g.cotangent(), g.argument(2).operand()));
+          if (g.needs(2)) {
+            const Tensor difference = sub(g.tensor(1), g.tensor(0));
+            g.set(2, mul(g.cotangent(), difference));
+          }
+        },
     .scalar = "lerp({0}, {1}, {2})",
     .traits = {.pointwise = true},
 };
@@ -256,12 +264,13 @@ constinit const Symbol addcmul_symbol{
     .signature = "torch.addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Operand value=1) -> Tensor",
     .documentation = "input + value * tensor1 * tensor2.",
     .infer = infer_addcmul,
-    .decompose = [](Arguments a, Results& results, SourceLocation at) {
-      const auto [dtype, input, first, second] = widened(infer_addcmul, a, at);
-      const Tensor product = mul(first, second, at);
-      const Tensor sum = add(input, product, a[3].operand(at), at);
-      results.push_back(as_dtype(sum, dtype, at));
-    },
+    .decompose =
+        [](Arguments a, Results& results, SourceLocation at) {
+          const auto [dtype, input, first, second] = widened(infer_addcmul, a, at);
+          const Tensor product = mul(first, second, at);
+          const Tensor sum = add(input, product, a[3].operand(at), at);
+          results.push_back(as_dtype(sum, dtype, at));
+        },
     .scalar = "{0} + {3} * {1} * {2}",
     .traits = {.pointwise = true},
 };
@@ -270,12 +279,13 @@ constinit const Symbol addcdiv_symbol{
     .signature = "torch.addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, Operand value=1) -> Tensor",
     .documentation = "input + value * tensor1 / tensor2, of floating tensors.",
     .infer = infer_addcdiv,
-    .decompose = [](Arguments a, Results& results, SourceLocation at) {
-      const auto [dtype, input, first, second] = widened(infer_addcdiv, a, at);
-      const Tensor quotient = div(first, second, {}, at);
-      const Tensor sum = add(input, quotient, a[3].operand(at), at);
-      results.push_back(as_dtype(sum, dtype, at));
-    },
+    .decompose =
+        [](Arguments a, Results& results, SourceLocation at) {
+          const auto [dtype, input, first, second] = widened(infer_addcdiv, a, at);
+          const Tensor quotient = div(first, second, {}, at);
+          const Tensor sum = add(input, quotient, a[3].operand(at), at);
+          results.push_back(as_dtype(sum, dtype, at));
+        },
     .scalar = "{0} + {3} * {1} / {2}",
     .traits = {.pointwise = true},
     .samples = {.low = 0.5, .high = 3},

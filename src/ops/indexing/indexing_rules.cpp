@@ -13,8 +13,7 @@ bool is_mask(const Tensor& index) { return index.dtype() == Dtype::boolean || in
 /// One i64 tensor for each dimension of the mask: the indices of its true elements, in row-major order.
 std::vector<Tensor> true_indices(const Tensor& mask, SourceLocation at) {
   Tensor values = mask;
-  if (Interpreter* interpreter = innermost_interpreter())
-    interpreter->demand_value(mask, "a mask as an index", at);
+  if (Interpreter* interpreter = innermost_interpreter()) interpreter->demand_value(mask, "a mask as an index", at);
   require(!is_proxy(values),
           "a mask as an index gives a result whose size depends on its values, which are not known while "
           "tracing; use where(mask, x, other), or index outside the traced function");
@@ -33,7 +32,8 @@ std::vector<Tensor> true_indices(const Tensor& mask, SourceLocation at) {
     }
   }
   std::vector<Tensor> tensors;
-  for (const std::vector<int64_t>& numbers : positions) tensors.push_back(tensor(numbers, {.device = mask.device()}, at));
+  for (const std::vector<int64_t>& numbers : positions)
+    tensors.push_back(tensor(numbers, {.device = mask.device()}, at));
   return tensors;
 }
 
@@ -172,7 +172,8 @@ Tensor put_under_mask(const Tensor& input, const std::vector<Tensor>& indices, c
   const Tensor written = accumulate ? add(input, spread, 1, at) : spread;
   Shape positions = given.shape();
   positions.resize(positions.size() + behind, 1);
-  const Tensor boolean = given.dtype() == Dtype::boolean ? given : prims::convert_element_type(given, Dtype::boolean, at);
+  const Tensor boolean =
+      given.dtype() == Dtype::boolean ? given : prims::convert_element_type(given, Dtype::boolean, at);
   return where(reshape(boolean, positions, at), written, input, at);
 }
 

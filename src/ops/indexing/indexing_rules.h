@@ -9,7 +9,8 @@ Shape indexed_shape(const Tensor& input, std::span<const Tensor> indices);
 std::vector<Tensor> integer_indices(const Tensor& input, const std::vector<Tensor>& indices, SourceLocation at);
 /// index_put with one mask, for values that do not depend on the number of its true elements: it needs no indices.
 /// Undefined for other indices and values.
-Tensor put_under_mask(const Tensor& input, const std::vector<Tensor>& indices, const Tensor& values, bool accumulate, SourceLocation at);
+Tensor put_under_mask(const Tensor& input, const std::vector<Tensor>& indices, const Tensor& values, bool accumulate,
+                      SourceLocation at);
 /// x[indices…] as select, slice, unsqueeze and prims.index.
 Tensor index_with(const Tensor& input, std::span<const Argument> indices, SourceLocation at);
 /// The elements that x(indices…) reads or writes: elements of a view of x, listed by indices as torch.index_put accepts

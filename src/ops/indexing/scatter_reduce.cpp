@@ -12,7 +12,9 @@ namespace {
 /// The common part of the gradient rules of all reductions.
 struct Indices {
   explicit Indices(Gradient& g)
-      : dim(g.argument(1).integer()), index(with_dimension(g.tensor(2))), reduce(g.argument(4).string()),
+      : dim(g.argument(1).integer()),
+        index(with_dimension(g.tensor(2))),
+        reduce(g.argument(4).string()),
         includes_input(g.argument(5).boolean()) {}
   /// A 0-d index or source counts as one element.
   static Tensor with_dimension(const Tensor& x) { return x.ndim() == 0 ? reshape(x, {1}) : x; }
@@ -134,21 +136,23 @@ constinit const Symbol scatter_reduce_symbol{
     .documentation =
         "A copy of input with the elements of src brought together at the places that index lists along dim: reduce is \"sum\", "
         "\"prod\", \"mean\", \"amax\" or \"amin\"; without include_self the input's own elements there do not count.",
-    .infer = [](Arguments a, InferredTypes& types) {
-      const std::string_view reduce = a[4].string();
-      const bool is_mean = reduce == "mean";
-      require(is_mean || reduce == "sum" || reduce == "prod" || reduce == "amax" || reduce == "amin",
-              "reduce must be \"sum\", \"prod\", \"mean\", \"amax\" or \"amin\", got \"", reduce, "\"");
-      require(!is_mean || !is_boolean(a[0].tensor().dtype()), "there is no mean of booleans");
-      infer_scatter(a, types);
-    },
-    .gradient = [](Gradient& g) {
-      const Indices places(g);
-      if (places.reduce == "sum") gradient_of_sum(g, places, g.cotangent());
-      else if (places.reduce == "mean") gradient_of_mean(g, places);
-      else if (places.reduce == "prod") gradient_of_product(g, places);
-      else gradient_of_extremum(g, places);
-    },
+    .infer =
+        [](Arguments a, InferredTypes& types) {
+          const std::string_view reduce = a[4].string();
+          const bool is_mean = reduce == "mean";
+          require(is_mean || reduce == "sum" || reduce == "prod" || reduce == "amax" || reduce == "amin",
+                  "reduce must be \"sum\", \"prod\", \"mean\", \"amax\" or \"amin\", got \"", reduce, "\"");
+          require(!is_mean || !is_boolean(a[0].tensor().dtype()), "there is no mean of booleans");
+          infer_scatter(a, types);
+        },
+    .gradient =
+        [](Gradient& g) {
+          const Indices places(g);
+          if (places.reduce == "sum") gradient_of_sum(g, places, g.cotangent());
+          else if (places.reduce == "mean") gradient_of_mean(g, places);
+          else if (places.reduce == "prod") gradient_of_product(g, places);
+          else gradient_of_extremum(g, places);
+        },
     .python = "torch.scatter_reduce({0}, {1}, {2}, {3}, {4}, include_self={5})",
     .traits = {.has_in_place_form = true},
 };

@@ -28,8 +28,9 @@ Shape matmul_shape(const Tensor& a, const Tensor& b) {
   require(inner_left == inner_right, "inner sizes differ: ", inner_left.hint(), " and ", inner_right.hint());
   const Shape left_batch(left.data(), left.size() < 2 ? 0 : left.size() - 2);
   const Shape right_batch(right.data(), right.size() < 2 ? 0 : right.size() - 2);
-  Shape result = right_batch.empty() ? left_batch : left_batch.empty() ? right_batch : broadcast_shapes(left_batch,
-                                                                                                        right_batch);
+  Shape result = right_batch.empty()  ? left_batch
+                 : left_batch.empty() ? right_batch
+                                      : broadcast_shapes(left_batch, right_batch);
   if (left.size() > 1) result.push_back(left[left.size() - 2]);
   if (right.size() > 1) result.push_back(right.back());
   return result;
@@ -134,10 +135,11 @@ constinit const Symbol matmul_symbol{
     .documentation =
         "The matrix product over the last two dimensions, batch dimensions broadcast; vectors where there is one dimension.",
     .infer = infer_matmul,
-    .gradient = [](Gradient& g) {
-      if (g.needs(0)) g.set(0, left_cotangent(g.cotangent(), g.tensor(0), g.tensor(1)));
-      if (g.needs(1)) g.set(1, right_cotangent(g.cotangent(), g.tensor(0), g.tensor(1)));
-    },
+    .gradient =
+        [](Gradient& g) {
+          if (g.needs(0)) g.set(0, left_cotangent(g.cotangent(), g.tensor(0), g.tensor(1)));
+          if (g.needs(1)) g.set(1, right_cotangent(g.cotangent(), g.tensor(0), g.tensor(1)));
+        },
     .traits = {.matmul = true},
 };
 
@@ -145,45 +147,48 @@ constinit const Symbol linear_symbol{
     .signature = "torch.nn.functional.linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
     .documentation =
         "input times the transpose of weight, plus bias; weight is [out, in], or [in] for a single output.",
-    .infer = [](Arguments a, InferredTypes& out) {
-      const Tensor &input = a[0].tensor(), &weight = a[1].tensor();
-      check_operands(input, weight);
-      Shape shape = input.shape();
-      const Shape weights = weight.shape();
-      require(!shape.empty(), "input needs at least 1 dimension");
-      require(weights.size() == 1 || weights.size() == 2, "weight must have 1 or 2 dimensions, got ", weights.size());
-      require(shape.back() == weights.back(), "input has ", shape.back().hint(), " features, weight takes ",
-              weights.back().hint());
-      shape.pop_back();
-      if (weights.size() == 2) shape.push_back(weights[0]);
-      if (a[2].is_tensor()) {
-        const Tensor& bias = a[2].tensor();
-        check_operands(input, bias);
-        require(bias.ndim() <= 1, "bias must have 1 dimension, got ", bias.ndim());
-        require(broadcast_shapes(shape, bias.shape()) == shape, "bias of shape ", bias.shape(), " does not fit ",
-                shape);
-      }
-      out.push_back(like(input, shape));
-    },
-    .gradient = [](Gradient& g) {
-      const Tensor cotangent = g.cotangent(), input = g.tensor(0), weight = g.tensor(1), bias = g.tensor(2);
-      if (weight.ndim() == 1) {
-        if (g.needs(0)) g.set(0, left_cotangent(cotangent, input, weight));
-        if (g.needs(1)) g.set(1, right_cotangent(cotangent, input, weight));
-        if (bias.defined() && g.needs(2)) g.set(2, cotangent);
-        return;
-      }
-      if (g.needs(0)) g.set(0, matmul(cotangent, weight));
-      const bool needs_bias = bias.defined() && g.needs(2);
-      if (!g.needs(1) && !needs_bias) return;
-      const Tensor rows = as_rows(cotangent, weight.size(0));
-      if (g.needs(1)) {
-        const Tensor columns = permute(rows, {1, 0});
-        const Tensor input_rows = as_rows(input, weight.size(1));
-        g.set(1, matmul(columns, input_rows));
-      }
-      if (needs_bias) g.set(2, sum(rows, {0}));
-    },
+    .infer =
+        [](Arguments a, InferredTypes& out) {
+          const Tensor &input = a[0].tensor(), &weight = a[1].tensor();
+          check_operands(input, weight);
+          Shape shape = input.shape();
+          const Shape weights = weight.shape();
+          require(!shape.empty(), "input needs at least 1 dimension");
+          require(weights.size() == 1 || weights.size() == 2, "weight must have 1 or 2 dimensions, got ",
+                  weights.size());
+          require(shape.back() == weights.back(), "input has ", shape.back().hint(), " features, weight takes ",
+                  weights.back().hint());
+          shape.pop_back();
+          if (weights.size() == 2) shape.push_back(weights[0]);
+          if (a[2].is_tensor()) {
+            const Tensor& bias = a[2].tensor();
+            check_operands(input, bias);
+            require(bias.ndim() <= 1, "bias must have 1 dimension, got ", bias.ndim());
+            require(broadcast_shapes(shape, bias.shape()) == shape, "bias of shape ", bias.shape(), " does not fit ",
+                    shape);
+          }
+          out.push_back(like(input, shape));
+        },
+    .gradient =
+        [](Gradient& g) {
+          const Tensor cotangent = g.cotangent(), input = g.tensor(0), weight = g.tensor(1), bias = g.tensor(2);
+          if (weight.ndim() == 1) {
+            if (g.needs(0)) g.set(0, left_cotangent(cotangent, input, weight));
+            if (g.needs(1)) g.set(1, right_cotangent(cotangent, input, weight));
+            if (bias.defined() && g.needs(2)) g.set(2, cotangent);
+            return;
+          }
+          if (g.needs(0)) g.set(0, matmul(cotangent, weight));
+          const bool needs_bias = bias.defined() && g.needs(2);
+          if (!g.needs(1) && !needs_bias) return;
+          const Tensor rows = as_rows(cotangent, weight.size(0));
+          if (g.needs(1)) {
+            const Tensor columns = permute(rows, {1, 0});
+            const Tensor input_rows = as_rows(input, weight.size(1));
+            g.set(1, matmul(columns, input_rows));
+          }
+          if (needs_bias) g.set(2, sum(rows, {0}));
+        },
     .traits = {.matmul = true},
 };
 
@@ -191,11 +196,12 @@ constinit const Symbol mm_symbol{
     .signature = "torch.mm(Tensor input, Tensor mat2) -> Tensor",
     .documentation = "The product of two matrices.",
     .infer = infer_matmul,
-    .decompose = [](Arguments a, Results& out, SourceLocation at) {
-      require_dimensions(a[0].tensor(), "input", 2);
-      require_dimensions(a[1].tensor(), "mat2", 2);
-      out.push_back(matmul(a[0].tensor(), a[1].tensor(), at));
-    },
+    .decompose =
+        [](Arguments a, Results& out, SourceLocation at) {
+          require_dimensions(a[0].tensor(), "input", 2);
+          require_dimensions(a[1].tensor(), "mat2", 2);
+          out.push_back(matmul(a[0].tensor(), a[1].tensor(), at));
+        },
     .traits = {.matmul = true},
 };
 
@@ -203,14 +209,15 @@ constinit const Symbol bmm_symbol{
     .signature = "torch.bmm(Tensor input, Tensor mat2) -> Tensor",
     .documentation = "The products of two equally long batches of matrices.",
     .infer = infer_matmul,
-    .decompose = [](Arguments a, Results& out, SourceLocation at) {
-      const Tensor &left = a[0].tensor(), &right = a[1].tensor();
-      require_dimensions(left, "input", 3);
-      require_dimensions(right, "mat2", 3);
-      require(left.size(0) == right.size(0), "batch sizes differ: ", left.size(0).hint(), " and ",
-              right.size(0).hint());
-      out.push_back(matmul(left, right, at));
-    },
+    .decompose =
+        [](Arguments a, Results& out, SourceLocation at) {
+          const Tensor &left = a[0].tensor(), &right = a[1].tensor();
+          require_dimensions(left, "input", 3);
+          require_dimensions(right, "mat2", 3);
+          require(left.size(0) == right.size(0), "batch sizes differ: ", left.size(0).hint(), " and ",
+                  right.size(0).hint());
+          out.push_back(matmul(left, right, at));
+        },
     .traits = {.matmul = true},
 };
 
@@ -218,11 +225,12 @@ constinit const Symbol mv_symbol{
     .signature = "torch.mv(Tensor input, Tensor vec) -> Tensor",
     .documentation = "The product of a matrix and a vector.",
     .infer = infer_matmul,
-    .decompose = [](Arguments a, Results& out, SourceLocation at) {
-      require_dimensions(a[0].tensor(), "input", 2);
-      require_dimensions(a[1].tensor(), "vec", 1);
-      out.push_back(matmul(a[0].tensor(), a[1].tensor(), at));
-    },
+    .decompose =
+        [](Arguments a, Results& out, SourceLocation at) {
+          require_dimensions(a[0].tensor(), "input", 2);
+          require_dimensions(a[1].tensor(), "vec", 1);
+          out.push_back(matmul(a[0].tensor(), a[1].tensor(), at));
+        },
     .traits = {.matmul = true},
 };
 
@@ -230,36 +238,39 @@ constinit const Symbol dot_symbol{
     .signature = "torch.dot(Tensor input, Tensor tensor) -> Tensor",
     .documentation = "The inner product of two vectors.",
     .infer = infer_matmul,
-    .decompose = [](Arguments a, Results& out, SourceLocation at) {
-      require_dimensions(a[0].tensor(), "input", 1);
-      require_dimensions(a[1].tensor(), "tensor", 1);
-      out.push_back(matmul(a[0].tensor(), a[1].tensor(), at));
-    },
+    .decompose =
+        [](Arguments a, Results& out, SourceLocation at) {
+          require_dimensions(a[0].tensor(), "input", 1);
+          require_dimensions(a[1].tensor(), "tensor", 1);
+          out.push_back(matmul(a[0].tensor(), a[1].tensor(), at));
+        },
     .traits = {.matmul = true},
 };
 
 constinit const Symbol outer_symbol{
     .signature = "torch.outer(Tensor input, Tensor vec2) -> Tensor",
     .documentation = "The matrix of all products of the elements of two vectors.",
-    .decompose = [](Arguments a, Results& out, SourceLocation at) {
-      require_dimensions(a[0].tensor(), "input", 1);
-      require_dimensions(a[1].tensor(), "vec2", 1);
-      const Tensor column = unsqueeze(a[0].tensor(), 1, at);
-      out.push_back(mul(column, a[1].tensor(), at));
-    },
+    .decompose =
+        [](Arguments a, Results& out, SourceLocation at) {
+          require_dimensions(a[0].tensor(), "input", 1);
+          require_dimensions(a[1].tensor(), "vec2", 1);
+          const Tensor column = unsqueeze(a[0].tensor(), 1, at);
+          out.push_back(mul(column, a[1].tensor(), at));
+        },
 };
 
 constinit const Symbol addmm_symbol{
     .signature = "torch.addmm(Tensor input, Tensor mat1, Tensor mat2, *, Operand beta=1, Operand alpha=1) -> Tensor",
     .documentation = "beta * input + alpha * (mat1 @ mat2).",
     .infer = infer_addmm,
-    .decompose = [](Arguments a, Results& out, SourceLocation at) {
-      require_dimensions(a[1].tensor(), "mat1", 2);
-      require_dimensions(a[2].tensor(), "mat2", 2);
-      added_matmul_shape(a);
-      const Tensor product = matmul(a[1].tensor(), a[2].tensor(), at);
-      out.push_back(scaled_sum(a[0], product, a[3], a[4], at));
-    },
+    .decompose =
+        [](Arguments a, Results& out, SourceLocation at) {
+          require_dimensions(a[1].tensor(), "mat1", 2);
+          require_dimensions(a[2].tensor(), "mat2", 2);
+          added_matmul_shape(a);
+          const Tensor product = matmul(a[1].tensor(), a[2].tensor(), at);
+          out.push_back(scaled_sum(a[0], product, a[3], a[4], at));
+        },
     .traits = {.has_in_place_form = true, .matmul = true},
 };
 
@@ -268,11 +279,12 @@ constinit const Symbol baddbmm_symbol{
         "torch.baddbmm(Tensor input, Tensor batch1, Tensor batch2, *, Operand beta=1, Operand alpha=1) -> Tensor",
     .documentation = "beta * input + alpha * bmm(batch1, batch2).",
     .infer = infer_addmm,
-    .decompose = [](Arguments a, Results& out, SourceLocation at) {
-      added_matmul_shape(a);
-      const Tensor product = bmm(a[1].tensor(), a[2].tensor(), at);
-      out.push_back(scaled_sum(a[0], product, a[3], a[4], at));
-    },
+    .decompose =
+        [](Arguments a, Results& out, SourceLocation at) {
+          added_matmul_shape(a);
+          const Tensor product = bmm(a[1].tensor(), a[2].tensor(), at);
+          out.push_back(scaled_sum(a[0], product, a[3], a[4], at));
+        },
     .traits = {.has_in_place_form = true, .matmul = true},
 };
 

@@ -39,8 +39,8 @@ Shape target_shape(const Tensor& input) {
 void check_class_numbers(const Tensor& input, const Tensor& target, const Tensor& weight) {
   require(input.ndim() > 0, "input needs at least 1 dimension");
   require(is_floating(input.dtype()), "input must be floating, got ", input.dtype());
-  require(target.dtype() == Dtype::i64 || target.dtype() == Dtype::i32, "target must hold class numbers, i64 or i32, got ",
-          target.dtype());
+  require(target.dtype() == Dtype::i64 || target.dtype() == Dtype::i32,
+          "target must hold class numbers, i64 or i32, got ", target.dtype());
   const Shape wanted = target_shape(input), got = target.shape();
   require(got == wanted, "target has shape ", got, ", an input of shape ", input.shape(), " takes ", wanted);
   const Int classes = input.size(static_cast<int>(class_dim(input)));
@@ -129,8 +129,7 @@ Tensor spread_loss(const Tensor& log_probabilities, const Tensor& factors, const
 }
 
 Tensor probability_loss(const Tensor& log_probabilities, Tensor target, const Tensor& weight,
-                        std::string_view reduction,
-                        Float smoothing, SourceLocation at) {
+                        std::string_view reduction, Float smoothing, SourceLocation at) {
   require(target.shape() == log_probabilities.shape(), "target of probabilities has shape ", target.shape(), ", input ",
           log_probabilities.shape());
   const Int classes = target.size(static_cast<int>(class_dim(target)));
@@ -166,69 +165,77 @@ constinit const Symbol nll_loss_symbol{
         "int ignore_index=-100, bool? reduce=None, str reduction='mean') -> Tensor",
     .documentation =
         "Minus the input at each target's class, weighted by class; targets equal to ignore_index do not count.",
-    .infer = [](Arguments a, InferredTypes& out) {
-      check_class_numbers(a[0].tensor(), a[1].tensor(), a[2].tensor_or_none());
-      infer_class_loss(a[0].tensor(), reduction_of(a[3], a[5], a[6]), out);
-    },
-    .decompose = [](Arguments a, Results& out, SourceLocation at) {
-      const Tensor& input = a[0].tensor();
-      check_class_numbers(input, a[1].tensor(), a[2].tensor_or_none());
-      const std::string_view reduction = reduction_of(a[3], a[5], a[6]);
-      const Selected selected = select_targets(a[1].tensor(), a[2].tensor_or_none(), a[4].integer(), input.dtype(), at);
-      const Tensor loss = negative_log_likelihood(input, selected, at);
-      out.push_back(reduction == "mean" ? weighted_mean(loss, selected.weight, at) : reduced(loss, reduction, at));
-    },
-    .gradient = [](Gradient& g) {
-      const Tensor input = g.tensor(0);
-      const Int classes = input.size(static_cast<int>(class_dim(input)));
-      const std::string_view reduction = reduction_of(g.argument(3), g.argument(5), g.argument(6));
-      if (g.needs(0))
-        g.set(0, prims::nll_loss_backward(g.cotangent(), g.tensor(1), g.tensor(2), classes, g.argument(4).integer(),
-                                          reduction));
-      if (g.argument(2).is_tensor() && g.needs(2)) g.set(2, class_weight_cotangent(g, reduction));
-    },
+    .infer =
+        [](Arguments a, InferredTypes& out) {
+          check_class_numbers(a[0].tensor(), a[1].tensor(), a[2].tensor_or_none());
+          infer_class_loss(a[0].tensor(), reduction_of(a[3], a[5], a[6]), out);
+        },
+    .decompose =
+        [](Arguments a, Results& out, SourceLocation at) {
+          const Tensor& input = a[0].tensor();
+          check_class_numbers(input, a[1].tensor(), a[2].tensor_or_none());
+          const std::string_view reduction = reduction_of(a[3], a[5], a[6]);
+          const Selected selected =
+              select_targets(a[1].tensor(), a[2].tensor_or_none(), a[4].integer(), input.dtype(), at);
+          const Tensor loss = negative_log_likelihood(input, selected, at);
+          out.push_back(reduction == "mean" ? weighted_mean(loss, selected.weight, at) : reduced(loss, reduction, at));
+        },
+    .gradient =
+        [](Gradient& g) {
+          const Tensor input = g.tensor(0);
+          const Int classes = input.size(static_cast<int>(class_dim(input)));
+          const std::string_view reduction = reduction_of(g.argument(3), g.argument(5), g.argument(6));
+          if (g.needs(0))
+            g.set(0, prims::nll_loss_backward(g.cotangent(), g.tensor(1), g.tensor(2), classes, g.argument(4).integer(),
+                                              reduction));
+          if (g.argument(2).is_tensor() && g.needs(2)) g.set(2, class_weight_cotangent(g, reduction));
+        },
 };
 
 constinit const Symbol prims_nll_loss_backward_symbol{
-    .signature = "prims.nll_loss_backward(Tensor grad, Tensor target, Tensor? weight, int classes, int ignore_index, "
-                 "str reduction) -> Tensor",
+    .signature =
+        "prims.nll_loss_backward(Tensor grad, Tensor target, Tensor? weight, int classes, int ignore_index, "
+        "str reduction) -> Tensor",
     .documentation = "The cotangent of nll_loss's input: zero but at each target's class.",
-    .infer = [](Arguments a, InferredTypes& out) {
-      const Tensor &grad = a[0].tensor(), &target = a[1].tensor();
-      require(is_floating(grad.dtype()), "grad must be floating, not ", grad.dtype());
-      require(target.dtype() == Dtype::i64 || target.dtype() == Dtype::i32, "target must hold class numbers, i64 or i32, not ",
-              target.dtype());
-      const Shape wanted = a[5].string() == "none" ? target.shape() : Shape();
-      require(grad.shape() == wanted, "grad has shape ", grad.shape(), ", expected ", wanted);
-      if (a[2].is_tensor())
-        require(a[2].tensor().dtype() == grad.dtype(), "weight is ", a[2].tensor().dtype(), ", grad is ", grad.dtype());
-      if (a[2].is_tensor())
-        require(a[2].tensor().ndim() == 1 && a[2].tensor().size(0) == a[3].integer(), "weight has shape ", a[2].tensor().shape(), " for ",
-                a[3].integer().hint(), " classes");
-      Shape shape = target.shape();
-      shape.insert(shape.empty() ? 0 : 1, a[3].integer());
-      out.push_back(like(grad, shape));
-    },
-    .decompose = [](Arguments a, Results& out, SourceLocation at) {
-      const Tensor &grad = a[0].tensor(), &target = a[1].tensor();
-      const Selected selected = select_targets(target, a[2].tensor_or_none(), a[4].integer(), grad.dtype(), at);
-      Tensor scale = grad;
-      if (a[5].string() == "mean") {
-        const Tensor total = sum(selected.weight, {}, false, {}, at);
-        scale = div(grad, total, {}, at);
-      }
-      const Tensor weighted = mul(selected.weight, scale, at);
-      const Tensor negated = neg(weighted, at);
-      // If everything is ignored the scale is infinite or NaN; ignored elements have gradient 0 all the same.
-      const Tensor values = where(selected.valid, negated, 0.0, at);
-      const int64_t dim = target.ndim() == 0 ? 0 : 1;
-      Shape shape = target.shape();
-      shape.insert(dim, a[3].integer());
-      const Tensor places = unsqueeze(selected.classes, dim, at);
-      const Tensor sources = unsqueeze(values, dim, at);
-      const Tensor empty = zeros(shape, {.dtype = grad.dtype(), .device = grad.device()}, at);
-      out.push_back(scatter(empty, dim, places, sources, at));
-    },
+    .infer =
+        [](Arguments a, InferredTypes& out) {
+          const Tensor &grad = a[0].tensor(), &target = a[1].tensor();
+          require(is_floating(grad.dtype()), "grad must be floating, not ", grad.dtype());
+          require(target.dtype() == Dtype::i64 || target.dtype() == Dtype::i32,
+                  "target must hold class numbers, i64 or i32, not ", target.dtype());
+          const Shape wanted = a[5].string() == "none" ? target.shape() : Shape();
+          require(grad.shape() == wanted, "grad has shape ", grad.shape(), ", expected ", wanted);
+          if (a[2].is_tensor())
+            require(a[2].tensor().dtype() == grad.dtype(), "weight is ", a[2].tensor().dtype(), ", grad is ",
+                    grad.dtype());
+          if (a[2].is_tensor())
+            require(a[2].tensor().ndim() == 1 && a[2].tensor().size(0) == a[3].integer(), "weight has shape ",
+                    a[2].tensor().shape(), " for ", a[3].integer().hint(), " classes");
+          Shape shape = target.shape();
+          shape.insert(shape.empty() ? 0 : 1, a[3].integer());
+          out.push_back(like(grad, shape));
+        },
+    .decompose =
+        [](Arguments a, Results& out, SourceLocation at) {
+          const Tensor &grad = a[0].tensor(), &target = a[1].tensor();
+          const Selected selected = select_targets(target, a[2].tensor_or_none(), a[4].integer(), grad.dtype(), at);
+          Tensor scale = grad;
+          if (a[5].string() == "mean") {
+            const Tensor total = sum(selected.weight, {}, false, {}, at);
+            scale = div(grad, total, {}, at);
+          }
+          const Tensor weighted = mul(selected.weight, scale, at);
+          const Tensor negated = neg(weighted, at);
+          // If everything is ignored the scale is infinite or NaN; ignored elements have gradient 0 all the same.
+          const Tensor values = where(selected.valid, negated, 0.0, at);
+          const int64_t dim = target.ndim() == 0 ? 0 : 1;
+          Shape shape = target.shape();
+          shape.insert(dim, a[3].integer());
+          const Tensor places = unsqueeze(selected.classes, dim, at);
+          const Tensor sources = unsqueeze(values, dim, at);
+          const Tensor empty = zeros(shape, {.dtype = grad.dtype(), .device = grad.device()}, at);
+          out.push_back(scatter(empty, dim, places, sources, at));
+        },
     .python = "nll_loss_backward({0}, {1}, {2}, {3}, {4}, {5})",
     .python_definition =
         "def nll_loss_backward(g, target, weight, classes, ignore_index, reduction):\n"
@@ -248,32 +255,35 @@ constinit const Symbol cross_entropy_symbol{
         "int ignore_index=-100, bool? reduce=None, str reduction='mean', float label_smoothing=0.0) -> Tensor",
     .documentation =
         "The cross entropy of scores against class numbers, or against probabilities of the input's shape.",
-    .infer = [](Arguments a, InferredTypes& out) {
-      const Tensor &input = a[0].tensor(), &target = a[1].tensor();
-      check_smoothing(a[7].floating());
-      if (!is_floating(target.dtype())) check_class_numbers(input, target, a[2].tensor_or_none());
-      else require(target.shape() == input.shape(), "target of probabilities has shape ", target.shape(), ", input ",
-                   input.shape());
-      infer_class_loss(input, reduction_of(a[3], a[5], a[6]), out);
-    },
-    .decompose = [](Arguments a, Results& out, SourceLocation at) {
-      const Tensor &input = a[0].tensor(), &target = a[1].tensor();
-      const Tensor weight = a[2].tensor_or_none();
-      const std::string_view reduction = reduction_of(a[3], a[5], a[6]);
-      const Float smoothing = a[7].floating();
-      const Int ignore_index = a[4].integer();
-      check_smoothing(smoothing);
-      const bool numbers = !is_floating(target.dtype());
-      if (numbers) check_class_numbers(input, target, weight);
-      const Tensor scores = log_softmax(input, class_dim(input), {}, at);
-      if (!numbers) {
-        out.push_back(probability_loss(scores, target, weight, reduction, smoothing, at));
-      } else if (smoothing == 0.0) {
-        out.push_back(nn::nll_loss(scores, target, weight, {}, ignore_index, {}, reduction, at));
-      } else {
-        out.push_back(smoothed_loss(scores, target, weight, ignore_index, reduction, smoothing, at));
-      }
-    },
+    .infer =
+        [](Arguments a, InferredTypes& out) {
+          const Tensor &input = a[0].tensor(), &target = a[1].tensor();
+          check_smoothing(a[7].floating());
+          if (!is_floating(target.dtype())) check_class_numbers(input, target, a[2].tensor_or_none());
+          else
+            require(target.shape() == input.shape(), "target of probabilities has shape ", target.shape(), ", input ",
+                    input.shape());
+          infer_class_loss(input, reduction_of(a[3], a[5], a[6]), out);
+        },
+    .decompose =
+        [](Arguments a, Results& out, SourceLocation at) {
+          const Tensor &input = a[0].tensor(), &target = a[1].tensor();
+          const Tensor weight = a[2].tensor_or_none();
+          const std::string_view reduction = reduction_of(a[3], a[5], a[6]);
+          const Float smoothing = a[7].floating();
+          const Int ignore_index = a[4].integer();
+          check_smoothing(smoothing);
+          const bool numbers = !is_floating(target.dtype());
+          if (numbers) check_class_numbers(input, target, weight);
+          const Tensor scores = log_softmax(input, class_dim(input), {}, at);
+          if (!numbers) {
+            out.push_back(probability_loss(scores, target, weight, reduction, smoothing, at));
+          } else if (smoothing == 0.0) {
+            out.push_back(nn::nll_loss(scores, target, weight, {}, ignore_index, {}, reduction, at));
+          } else {
+            out.push_back(smoothed_loss(scores, target, weight, ignore_index, reduction, smoothing, at));
+          }
+        },
 };
 
 constinit const Symbol mse_loss_symbol{
@@ -281,26 +291,29 @@ constinit const Symbol mse_loss_symbol{
         "torch.nn.functional.mse_loss(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, "
         "str reduction='mean', Tensor? weight=None) -> Tensor",
     .documentation = "The squared difference of input and target.",
-    .decompose = [](Arguments a, Results& out, SourceLocation at) {
-      const std::string_view reduction = reduction_of(a[2], a[3], a[4]);
-      const Tensor difference = sub(a[0].tensor(), a[1].tensor(), 1, at);
-      const Tensor loss = mul(difference, difference, at);
-      warn_of_broadcasting("mse_loss", a[0].tensor(), a[1].tensor(), at);
-      out.push_back(elementwise_loss(loss, a[5].tensor_or_none(), reduction, at));
-    },
+    .decompose =
+        [](Arguments a, Results& out, SourceLocation at) {
+          const std::string_view reduction = reduction_of(a[2], a[3], a[4]);
+          const Tensor difference = sub(a[0].tensor(), a[1].tensor(), 1, at);
+          const Tensor loss = mul(difference, difference, at);
+          warn_of_broadcasting("mse_loss", a[0].tensor(), a[1].tensor(), at);
+          out.push_back(elementwise_loss(loss, a[5].tensor_or_none(), reduction, at));
+        },
 };
 
 constinit const Symbol l1_loss_symbol{
-    .signature = "torch.nn.functional.l1_loss(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, "
-                 "str reduction='mean', Tensor? weight=None) -> Tensor",
+    .signature =
+        "torch.nn.functional.l1_loss(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, "
+        "str reduction='mean', Tensor? weight=None) -> Tensor",
     .documentation = "The absolute difference of input and target.",
-    .decompose = [](Arguments a, Results& out, SourceLocation at) {
-      const std::string_view reduction = reduction_of(a[2], a[3], a[4]);
-      const Tensor difference = sub(a[0].tensor(), a[1].tensor(), 1, at);
-      const Tensor loss = abs(difference, at);
-      warn_of_broadcasting("l1_loss", a[0].tensor(), a[1].tensor(), at);
-      out.push_back(elementwise_loss(loss, a[5].tensor_or_none(), reduction, at));
-    },
+    .decompose =
+        [](Arguments a, Results& out, SourceLocation at) {
+          const std::string_view reduction = reduction_of(a[2], a[3], a[4]);
+          const Tensor difference = sub(a[0].tensor(), a[1].tensor(), 1, at);
+          const Tensor loss = abs(difference, at);
+          warn_of_broadcasting("l1_loss", a[0].tensor(), a[1].tensor(), at);
+          out.push_back(elementwise_loss(loss, a[5].tensor_or_none(), reduction, at));
+        },
 };
 
 std::span<const Symbol* const> losses_symbols() {

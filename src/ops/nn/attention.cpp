@@ -25,8 +25,8 @@ Tensor masked_scores(const Tensor& query, const Tensor& key, const Tensor& mask,
   const Tensor columns = transpose(k, -2, -1, at);
   Tensor scores = matmul(scaled, columns, at);
   if (mask.defined())
-    scores = mask.dtype() == Dtype::boolean ? where(mask, scores, -infinity, at) : add(scores, as_dtype(mask, dtype,
-                                                                                                        at), 1, at);
+    scores = mask.dtype() == Dtype::boolean ? where(mask, scores, -infinity, at)
+                                            : add(scores, as_dtype(mask, dtype, at), 1, at);
   if (is_causal) {
     const TensorOptions integers{.dtype = Dtype::i64, .device = query.device()};
     const Tensor row_numbers = arange(0, query.size(-2), 1, integers, at);
@@ -115,14 +115,15 @@ bool is_grouped(const Tensor& q, const Tensor& k, const Tensor& v) {
 Shape result_shape(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask) {
   check_attention(q, k, v, mask);
   const Shape batch = batch_of(q);
-  require((batch_of(k) == batch && batch_of(v) == batch) || is_grouped(q, k, v), "batch dimensions differ: ", q.shape(), ", ", k.shape(),
-          " and ", v.shape());
+  require((batch_of(k) == batch && batch_of(v) == batch) || is_grouped(q, k, v), "batch dimensions differ: ", q.shape(),
+          ", ", k.shape(), " and ", v.shape());
   Shape shape = batch;
   shape.push_back(q.size(-2));
   if (mask.defined()) {
     Shape scores = shape;
     scores.push_back(k.size(-2));
-    require(broadcast_shapes(mask.shape(), scores) == scores, "the mask's shape ", mask.shape(), " cannot be broadcast to ", scores);
+    require(broadcast_shapes(mask.shape(), scores) == scores, "the mask's shape ", mask.shape(),
+            " cannot be broadcast to ", scores);
   }
   shape.push_back(v.size(-1));
   return shape;
@@ -191,68 +192,71 @@ constinit const Symbol prims_scaled_dot_product_attention_symbol{
         "Attention of equal batch dimensions, and the logarithm of the sum of each row's exponentiated scores. A row in "
         "which everything is masked gives zeros and -infinity. A head of key and value may serve several of query, one after "
         "another. The result has rows before heads.",
-    .infer = [](Arguments a, InferredTypes& out) {
-      const Tensor& q = a[0].tensor();
-      const Shape shape = result_shape(q, a[1].tensor(), a[2].tensor(), a[3].tensor_or_none());
-      Shape rows = shape;
-      rows.erase(rows.size() - 1);
-      out.push_back(like(q, rows_first(shape)));
-      out.push_back({rows, compute_dtype(q.dtype()), q.device()});
-    },
-    .decompose = [](Arguments a, Results& out, SourceLocation at) {
-      const Tensor& query = a[0].tensor();
-      const Tensor key = all_heads(query, a[1].tensor(), at);
-      const Tensor value = all_heads(query, a[2].tensor(), at);
-      const Tensor mask = a[3].tensor_or_none();
-      const Tensor scores = masked_scores(query, key, mask, a[4].boolean(), a[5].floating(), at);
-      const Tensor logsumexp = fulgurite::logsumexp(scores, Dims(-1), false, at);
-      const Tensor weights = weights_of(scores, logsumexp, at);
-      const Tensor v = as_dtype(value, weights.dtype(), at);
-      const Tensor result = matmul(weights, v, at);
-      const Tensor narrowed = as_dtype(result, query.dtype(), at);
-      out.push_back(swap_heads(narrowed, at));
-      out.push_back(logsumexp);
-    },
-    .gradient = [](Gradient& g) {
-      const Tensor query = g.tensor(0), key = g.tensor(1), value = g.tensor(2), mask = g.tensor(3);
-      const bool is_causal = g.argument(4).boolean();
-      const Float scale = g.argument(5).floating();
-      const SourceLocation at{};
-      const Tensor row_grad = g.cotangent(1);
-      Tensor grad = g.cotangent(0), dq, dk;
-      if (grad.defined()) {
-        grad = swap_heads(grad, at);
-        const auto [first, second, third] = prims::scaled_dot_product_attention_backward(
-            grad, query, key, value, g.result(1), mask, is_causal, scale);
-        dq = swap_heads(first, at);
-        dk = swap_heads(second, at);
-        g.set(2, swap_heads(third, at));
-      }
-      const bool needs_mask = mask.defined() && is_floating(mask.dtype()) && g.needs(3);
-      if (row_grad.defined() || needs_mask) {
-        const Tensor keys = all_heads(query, key, at);
-        const Tensor scores = masked_scores(query, keys, mask, is_causal, scale, at);
-        const Tensor weights = weights_of(scores, g.result(1), at);
-        Tensor dmask;
-        if (row_grad.defined()) {  // d logsumexp / d scores are the weights
-          const Tensor column = unsqueeze(row_grad, -1);
-          const Tensor dscores = mul(weights, column);
-          const auto [more_q, more] = operand_cotangents(dscores, query, keys, scale, at);
-          const Tensor more_k = sum_heads(more, key, at);
-          dq = dq.defined() ? add(dq, more_q) : more_q;
-          dk = dk.defined() ? add(dk, more_k) : more_k;
-          dmask = dscores;
-        }
-        if (needs_mask && grad.defined()) {
-          const Tensor values = all_heads(query, value, at);
-          const Tensor dscores = scores_cotangent(grad, values, weights, at);
-          dmask = dmask.defined() ? add(dmask, dscores) : dscores;
-        }
-        if (needs_mask) g.set(3, dmask);
-      }
-      if (dq.defined()) g.set(0, dq);
-      if (dk.defined()) g.set(1, dk);
-    },
+    .infer =
+        [](Arguments a, InferredTypes& out) {
+          const Tensor& q = a[0].tensor();
+          const Shape shape = result_shape(q, a[1].tensor(), a[2].tensor(), a[3].tensor_or_none());
+          Shape rows = shape;
+          rows.erase(rows.size() - 1);
+          out.push_back(like(q, rows_first(shape)));
+          out.push_back({rows, compute_dtype(q.dtype()), q.device()});
+        },
+    .decompose =
+        [](Arguments a, Results& out, SourceLocation at) {
+          const Tensor& query = a[0].tensor();
+          const Tensor key = all_heads(query, a[1].tensor(), at);
+          const Tensor value = all_heads(query, a[2].tensor(), at);
+          const Tensor mask = a[3].tensor_or_none();
+          const Tensor scores = masked_scores(query, key, mask, a[4].boolean(), a[5].floating(), at);
+          const Tensor logsumexp = fulgurite::logsumexp(scores, Dims(-1), false, at);
+          const Tensor weights = weights_of(scores, logsumexp, at);
+          const Tensor v = as_dtype(value, weights.dtype(), at);
+          const Tensor result = matmul(weights, v, at);
+          const Tensor narrowed = as_dtype(result, query.dtype(), at);
+          out.push_back(swap_heads(narrowed, at));
+          out.push_back(logsumexp);
+        },
+    .gradient =
+        [](Gradient& g) {
+          const Tensor query = g.tensor(0), key = g.tensor(1), value = g.tensor(2), mask = g.tensor(3);
+          const bool is_causal = g.argument(4).boolean();
+          const Float scale = g.argument(5).floating();
+          const SourceLocation at{};
+          const Tensor row_grad = g.cotangent(1);
+          Tensor grad = g.cotangent(0), dq, dk;
+          if (grad.defined()) {
+            grad = swap_heads(grad, at);
+            const auto [first, second, third] = prims::scaled_dot_product_attention_backward(
+                grad, query, key, value, g.result(1), mask, is_causal, scale);
+            dq = swap_heads(first, at);
+            dk = swap_heads(second, at);
+            g.set(2, swap_heads(third, at));
+          }
+          const bool needs_mask = mask.defined() && is_floating(mask.dtype()) && g.needs(3);
+          if (row_grad.defined() || needs_mask) {
+            const Tensor keys = all_heads(query, key, at);
+            const Tensor scores = masked_scores(query, keys, mask, is_causal, scale, at);
+            const Tensor weights = weights_of(scores, g.result(1), at);
+            Tensor dmask;
+            if (row_grad.defined()) {  // d logsumexp / d scores are the weights
+              const Tensor column = unsqueeze(row_grad, -1);
+              const Tensor dscores = mul(weights, column);
+              const auto [more_q, more] = operand_cotangents(dscores, query, keys, scale, at);
+              const Tensor more_k = sum_heads(more, key, at);
+              dq = dq.defined() ? add(dq, more_q) : more_q;
+              dk = dk.defined() ? add(dk, more_k) : more_k;
+              dmask = dscores;
+            }
+            if (needs_mask && grad.defined()) {
+              const Tensor values = all_heads(query, value, at);
+              const Tensor dscores = scores_cotangent(grad, values, weights, at);
+              dmask = dmask.defined() ? add(dmask, dscores) : dscores;
+            }
+            if (needs_mask) g.set(3, dmask);
+          }
+          if (dq.defined()) g.set(0, dq);
+          if (dk.defined()) g.set(1, dk);
+        },
     .python = "scaled_dot_product_attention({0}, {1}, {2}, {3}, {4}, {5})",
     .python_definition =
         "def scaled_dot_product_attention(q, k, v, mask, is_causal, scale):\n"
@@ -274,40 +278,43 @@ constinit const Symbol prims_scaled_dot_product_attention_backward_symbol{
     .signature =
         "prims.scaled_dot_product_attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor logsumexp, "
         "Tensor? mask, bool is_causal, float scale) -> (Tensor, Tensor, Tensor)",
-    .documentation = "The cotangents of attention's query, key and value, rows before heads; grad has heads before rows. The "
-                     "weights are computed again from the scores; logsumexp, the forward's, says how large they are and "
-                     "changes nothing else.",
-    .infer = [](Arguments a, InferredTypes& out) {
-      const Tensor& q = a[1].tensor();
-      const Shape shape = result_shape(q, a[2].tensor(), a[3].tensor(), a[5].tensor_or_none());
-      Shape rows = shape;
-      rows.erase(rows.size() - 1);
-      const Tensor& sums = a[4].tensor();
-      require(sums.shape() == rows && sums.dtype() == compute_dtype(q.dtype()), "logsumexp is ", type_text(sums), ", expected ",
-              compute_dtype(q.dtype()), rows);
-      require(a[0].tensor().shape() == shape && a[0].tensor().dtype() == q.dtype(), "grad is ", type_text(a[0].tensor()), ", expected ",
-              q.dtype(), shape);
-      for (size_t i = 1; i < 4; ++i) out.push_back(like(a[i].tensor(), rows_first(a[i].tensor().shape())));
-    },
-    .decompose = [](Arguments a, Results& results, SourceLocation at) {
-      const Tensor &grad = a[0].tensor(), &query = a[1].tensor(), &key = a[2].tensor(), &value = a[3].tensor();
-      const Float scale = a[7].floating();
-      const Tensor keys = all_heads(query, key, at);
-      const Tensor values = all_heads(query, value, at);
-      const Tensor scores = masked_scores(query, keys, a[5].tensor_or_none(), a[6].boolean(), scale, at);
-      const Tensor weights = normalized_weights(scores, at);
-      const Tensor g = as_dtype(grad, weights.dtype(), at);
-      const Tensor weight_columns = transpose(weights, -2, -1, at);
-      const Tensor all_dv = matmul(weight_columns, g, at);
-      const Tensor dv = sum_heads(all_dv, value, at);
-      const Tensor dscores = scores_cotangent(grad, values, weights, at);
-      const auto [dq, all_dk] = operand_cotangents(dscores, query, keys, scale, at);
-      const Tensor dk = sum_heads(all_dk, key, at);
-      for (const auto& [cotangent, operand] : {std::pair{&dq, &query}, {&dk, &key}, {&dv, &value}}) {
-        const Tensor narrowed = as_dtype(*cotangent, operand->dtype(), at);
-        results.push_back(swap_heads(narrowed, at));
-      }
-    },
+    .documentation =
+        "The cotangents of attention's query, key and value, rows before heads; grad has heads before rows. The "
+        "weights are computed again from the scores; logsumexp, the forward's, says how large they are and "
+        "changes nothing else.",
+    .infer =
+        [](Arguments a, InferredTypes& out) {
+          const Tensor& q = a[1].tensor();
+          const Shape shape = result_shape(q, a[2].tensor(), a[3].tensor(), a[5].tensor_or_none());
+          Shape rows = shape;
+          rows.erase(rows.size() - 1);
+          const Tensor& sums = a[4].tensor();
+          require(sums.shape() == rows && sums.dtype() == compute_dtype(q.dtype()), "logsumexp is ", type_text(sums),
+                  ", expected ", compute_dtype(q.dtype()), rows);
+          require(a[0].tensor().shape() == shape && a[0].tensor().dtype() == q.dtype(), "grad is ",
+                  type_text(a[0].tensor()), ", expected ", q.dtype(), shape);
+          for (size_t i = 1; i < 4; ++i) out.push_back(like(a[i].tensor(), rows_first(a[i].tensor().shape())));
+        },
+    .decompose =
+        [](Arguments a, Results& results, SourceLocation at) {
+          const Tensor &grad = a[0].tensor(), &query = a[1].tensor(), &key = a[2].tensor(), &value = a[3].tensor();
+          const Float scale = a[7].floating();
+          const Tensor keys = all_heads(query, key, at);
+          const Tensor values = all_heads(query, value, at);
+          const Tensor scores = masked_scores(query, keys, a[5].tensor_or_none(), a[6].boolean(), scale, at);
+          const Tensor weights = normalized_weights(scores, at);
+          const Tensor g = as_dtype(grad, weights.dtype(), at);
+          const Tensor weight_columns = transpose(weights, -2, -1, at);
+          const Tensor all_dv = matmul(weight_columns, g, at);
+          const Tensor dv = sum_heads(all_dv, value, at);
+          const Tensor dscores = scores_cotangent(grad, values, weights, at);
+          const auto [dq, all_dk] = operand_cotangents(dscores, query, keys, scale, at);
+          const Tensor dk = sum_heads(all_dk, key, at);
+          for (const auto& [cotangent, operand] : {std::pair{&dq, &query}, {&dk, &key}, {&dv, &value}}) {
+            const Tensor narrowed = as_dtype(*cotangent, operand->dtype(), at);
+            results.push_back(swap_heads(narrowed, at));
+          }
+        },
     .python = "scaled_dot_product_attention_backward({0}, {1}, {2}, {3}, {4}, {5}, {6}, {7})",
     .python_definition =
         "def scaled_dot_product_attention_backward(g, q, k, v, rows, mask, is_causal, scale):\n"
@@ -338,46 +345,49 @@ constinit const Symbol scaled_dot_product_attention_symbol{
         "float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
     .documentation =
         "softmax(query · keyᵀ · scale + mask) · value. With enable_gqa, heads of key and value serve several of query.",
-    .decompose = [](Arguments a, Results& out, SourceLocation at) {
-      Tensor query = a[0].tensor(), key = a[1].tensor(), value = a[2].tensor();
-      Tensor mask = a[3].tensor_or_none();
-      const Float dropout = a[4].floating();
-      const bool is_causal = a[5].boolean();
-      check_attention(query, key, value, mask);
-      require(!(mask.defined() && is_causal), "attn_mask and is_causal exclude each other");
-      require(dropout >= 0.0 && dropout <= 1.0, "dropout_p must be from 0 to 1, got ", dropout.hint());
-      // For rows without elements all scores are 0, and the result is the values' mean.
-      const Float scale = !a[6].is_none() ? a[6].floating() : query.size(-1) == 0 ? Float(1.0) : 1.0 / sqrt(query.size(-1));
-      bool stays_grouped = a[7].boolean() && dropout == 0.0 && is_grouped(query, key, value);
-      if (stays_grouped && mask.defined() && mask.ndim() > 2)
-        stays_grouped = broadcast_shapes(batch_of(query), batch_of(mask)) == batch_of(query);
-      if (a[7].boolean() && !stays_grouped) {
-        key = match_heads(query, key, at);
-        value = match_heads(query, value, at);
-      }
-      Shape batch = batch_of(query);
-      if (!stays_grouped) {
-        const Shape key_batch = broadcast_shapes(batch, batch_of(key));
-        batch = broadcast_shapes(key_batch, batch_of(value));
-        if (mask.defined() && mask.ndim() > 2) batch = broadcast_shapes(batch, batch_of(mask));
-        query = with_batch(query, batch, at);
-        key = with_batch(key, batch, at);
-        value = with_batch(value, batch, at);
-      }
-      if (dropout == 0.0) {
-        const auto [result, logsumexp] =
-            prims::scaled_dot_product_attention(query, key, value, mask, is_causal, scale, at);
-        out.push_back(swap_heads(result, at));
-        return;
-      }
-      const Tensor scores = masked_scores(query, key, mask, is_causal, scale, at);
-      const Tensor logsumexp = fulgurite::logsumexp(scores, Dims(-1), false, at);
-      const Tensor weights = weights_of(scores, logsumexp, at);
-      const Tensor kept = nn::dropout(weights, dropout, true, false, at);
-      const Tensor v = as_dtype(value, weights.dtype(), at);
-      const Tensor result = matmul(kept, v, at);
-      out.push_back(as_dtype(result, query.dtype(), at));
-    },
+    .decompose =
+        [](Arguments a, Results& out, SourceLocation at) {
+          Tensor query = a[0].tensor(), key = a[1].tensor(), value = a[2].tensor();
+          Tensor mask = a[3].tensor_or_none();
+          const Float dropout = a[4].floating();
+          const bool is_causal = a[5].boolean();
+          check_attention(query, key, value, mask);
+          require(!(mask.defined() && is_causal), "attn_mask and is_causal exclude each other");
+          require(dropout >= 0.0 && dropout <= 1.0, "dropout_p must be from 0 to 1, got ", dropout.hint());
+          // For rows without elements all scores are 0, and the result is the values' mean.
+          const Float scale = !a[6].is_none()       ? a[6].floating()
+                              : query.size(-1) == 0 ? Float(1.0)
+                                                    : 1.0 / sqrt(query.size(-1));
+          bool stays_grouped = a[7].boolean() && dropout == 0.0 && is_grouped(query, key, value);
+          if (stays_grouped && mask.defined() && mask.ndim() > 2)
+            stays_grouped = broadcast_shapes(batch_of(query), batch_of(mask)) == batch_of(query);
+          if (a[7].boolean() && !stays_grouped) {
+            key = match_heads(query, key, at);
+            value = match_heads(query, value, at);
+          }
+          Shape batch = batch_of(query);
+          if (!stays_grouped) {
+            const Shape key_batch = broadcast_shapes(batch, batch_of(key));
+            batch = broadcast_shapes(key_batch, batch_of(value));
+            if (mask.defined() && mask.ndim() > 2) batch = broadcast_shapes(batch, batch_of(mask));
+            query = with_batch(query, batch, at);
+            key = with_batch(key, batch, at);
+            value = with_batch(value, batch, at);
+          }
+          if (dropout == 0.0) {
+            const auto [result, logsumexp] =
+                prims::scaled_dot_product_attention(query, key, value, mask, is_causal, scale, at);
+            out.push_back(swap_heads(result, at));
+            return;
+          }
+          const Tensor scores = masked_scores(query, key, mask, is_causal, scale, at);
+          const Tensor logsumexp = fulgurite::logsumexp(scores, Dims(-1), false, at);
+          const Tensor weights = weights_of(scores, logsumexp, at);
+          const Tensor kept = nn::dropout(weights, dropout, true, false, at);
+          const Tensor v = as_dtype(value, weights.dtype(), at);
+          const Tensor result = matmul(kept, v, at);
+          out.push_back(as_dtype(result, query.dtype(), at));
+        },
 };
 
 std::span<const Symbol* const> attention_symbols() {

@@ -28,7 +28,9 @@ Tensor numbers(Int count, const Axis& axis, SourceLocation at) {
   return arange(0, count, 1, {.dtype = axis.dtype, .device = axis.device}, at);
 }
 
-Tensor as_index(const Tensor& coordinates, SourceLocation at) { return prims::convert_element_type(coordinates, Dtype::i64, at); }
+Tensor as_index(const Tensor& coordinates, SourceLocation at) {
+  return prims::convert_element_type(coordinates, Dtype::i64, at);
+}
 
 /// The centre of each result element in input coordinates; with align_corners the corners' centres coincide.
 Tensor source_coordinates(const Axis& axis, bool align_corners, SourceLocation at) {

@@ -110,9 +110,8 @@ constinit const Symbol argmin_symbol{
 constinit const Symbol max_symbol{
     .signature = "torch.max(Tensor input) -> Tensor",
     .documentation = "The largest element; with a dimension see max(input, dim, keepdim), with a tensor maximum.",
-    .decompose = [](Arguments a, Results& results, SourceLocation at) {
-      results.push_back(amax(a[0].tensor(), {}, false, at));
-    },
+    .decompose = [](Arguments a, Results& results,
+                    SourceLocation at) { results.push_back(amax(a[0].tensor(), {}, false, at)); },
     .gradient = gradient_of_total_extremum,
     .traits = {.reduction = true},
 };
@@ -120,9 +119,8 @@ constinit const Symbol max_symbol{
 constinit const Symbol min_symbol{
     .signature = "torch.min(Tensor input) -> Tensor",
     .documentation = "The smallest element; with a dimension see min(input, dim, keepdim), with a tensor minimum.",
-    .decompose = [](Arguments a, Results& results, SourceLocation at) {
-      results.push_back(amin(a[0].tensor(), {}, false, at));
-    },
+    .decompose = [](Arguments a, Results& results,
+                    SourceLocation at) { results.push_back(amin(a[0].tensor(), {}, false, at)); },
     .gradient = gradient_of_total_extremum,
     .traits = {.reduction = true},
 };
@@ -140,7 +138,8 @@ constinit const Symbol prims_min_with_indices_symbol{
     .signature = "prims.min_with_indices(Tensor input, int dim, bool keepdim=False) -> (Tensor, Tensor)",
     .documentation = "torch.min along a dimension: the smallest elements and the indices of the first of them.",
     .infer = infer_with_indices,
-    .decompose = [](Arguments a, Results& results, SourceLocation at) { decompose_with_indices(a, results, at, false); },
+    .decompose = [](Arguments a, Results& results,
+                    SourceLocation at) { decompose_with_indices(a, results, at, false); },
     .python = "torch.min({0}, {1}, {2})",
     .traits = {.reduction = true},
 };

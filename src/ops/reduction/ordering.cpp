@@ -79,15 +79,17 @@ void gradient_of_median(Gradient& g) {
 }  // namespace
 
 constinit const Symbol sort_symbol{
-    .signature = "torch.sort(Tensor input, int dim=-1, bool descending=False, *, bool stable=False) -> (Tensor, Tensor)",
+    .signature =
+        "torch.sort(Tensor input, int dim=-1, bool descending=False, *, bool stable=False) -> (Tensor, Tensor)",
     .documentation =
         "The elements along a dimension in order, and the places they had. Where stable, equal ones keep their order, else they come as in "
         "PyTorch. NaN is the largest.",
-    .infer = [](Arguments a, InferredTypes& types) {
-      const Tensor& x = a[0].tensor();
-      wrap_dim(a[1].integer(), x.ndim());
-      push_with_indices(x, x.shape(), types);
-    },
+    .infer =
+        [](Arguments a, InferredTypes& types) {
+          const Tensor& x = a[0].tensor();
+          wrap_dim(a[1].integer(), x.ndim());
+          push_with_indices(x, x.shape(), types);
+        },
     .gradient = [](Gradient& g) { gradient_of_taken(g, g.argument(1).integer(), true); },
     .python = "torch.sort({0}, dim={1}, descending={2}, stable={3})",
 };
@@ -95,10 +97,11 @@ constinit const Symbol sort_symbol{
 constinit const Symbol argsort_symbol{
     .signature = "torch.argsort(Tensor input, int dim=-1, bool descending=False, *, bool stable=False) -> Tensor",
     .documentation = "The places of the elements along a dimension, in the order of the elements.",
-    .decompose = [](Arguments a, Results& out, SourceLocation at) {
-      const auto [values, places] = sort(a[0].tensor(), a[1].integer(), a[2].boolean(), a[3].boolean(), at);
-      out.push_back(places);
-    },
+    .decompose =
+        [](Arguments a, Results& out, SourceLocation at) {
+          const auto [values, places] = sort(a[0].tensor(), a[1].integer(), a[2].boolean(), a[3].boolean(), at);
+          out.push_back(places);
+        },
     .python = "torch.argsort({0}, dim={1}, descending={2}, stable={3})",
     .traits = {.not_differentiable = true},
 };
@@ -106,48 +109,52 @@ constinit const Symbol argsort_symbol{
 constinit const Symbol msort_symbol{
     .signature = "torch.msort(Tensor input) -> Tensor",
     .documentation = "The elements along the first dimension in order.",
-    .decompose = [](Arguments a, Results& out, SourceLocation at) {
-      const auto [values, places] = sort(a[0].tensor(), 0, false, false, at);
-      out.push_back(values);
-    },
+    .decompose =
+        [](Arguments a, Results& out, SourceLocation at) {
+          const auto [values, places] = sort(a[0].tensor(), 0, false, false, at);
+          out.push_back(values);
+        },
 };
 
 constinit const Symbol topk_symbol{
     .signature = "torch.topk(Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor, Tensor)",
     .documentation =
         "The k largest (smallest) elements along a dimension, and their places; in order where sorted. Of equal ones those that PyTorch takes.",
-    .infer = [](Arguments a, InferredTypes& types) {
-      const Tensor& x = a[0].tensor();
-      require_order(x);
-      const Int k = a[1].integer();
-      const int64_t dim = wrap_dim(a[2].integer(), x.ndim());
-      const Int size = size_along(x, dim);
-      require(k >= 0 && k <= size, "k is ", k.hint(), ", dimension ", dim, " has ", size.hint(), " elements");
-      Shape shape = x.shape();
-      if (!shape.empty()) shape[dim] = k;
-      push_with_indices(x, shape, types);
-    },
+    .infer =
+        [](Arguments a, InferredTypes& types) {
+          const Tensor& x = a[0].tensor();
+          require_order(x);
+          const Int k = a[1].integer();
+          const int64_t dim = wrap_dim(a[2].integer(), x.ndim());
+          const Int size = size_along(x, dim);
+          require(k >= 0 && k <= size, "k is ", k.hint(), ", dimension ", dim, " has ", size.hint(), " elements");
+          Shape shape = x.shape();
+          if (!shape.empty()) shape[dim] = k;
+          push_with_indices(x, shape, types);
+        },
     .gradient = [](Gradient& g) { gradient_of_taken(g, g.argument(2).integer(), true); },
 };
 
 constinit const Symbol kthvalue_symbol{
     .signature = "torch.kthvalue(Tensor input, int k, int dim=-1, bool keepdim=False) -> (Tensor, Tensor)",
     .documentation = "The k-th smallest element along a dimension, counted from 1, and its place.",
-    .infer = [](Arguments a, InferredTypes& types) {
-      const Tensor& x = a[0].tensor();
-      require_order(x);
-      const Int k = a[1].integer();
-      const int64_t dim = wrap_dim(a[2].integer(), x.ndim());
-      const Int size = size_along(x, dim);
-      require(k >= 1 && k <= size, "k is ", k.hint(), ", dimension ", dim, " has ", size.hint(), " elements");
-      push_with_indices(x, chosen_shape(x, dim, a[3].boolean()), types);
-    },
+    .infer =
+        [](Arguments a, InferredTypes& types) {
+          const Tensor& x = a[0].tensor();
+          require_order(x);
+          const Int k = a[1].integer();
+          const int64_t dim = wrap_dim(a[2].integer(), x.ndim());
+          const Int size = size_along(x, dim);
+          require(k >= 1 && k <= size, "k is ", k.hint(), ", dimension ", dim, " has ", size.hint(), " elements");
+          push_with_indices(x, chosen_shape(x, dim, a[3].boolean()), types);
+        },
     .gradient = [](Gradient& g) { gradient_of_taken(g, g.argument(2).integer(), g.argument(3).boolean()); },
 };
 
 constinit const Symbol prims_median_with_indices_symbol{
     .signature = "prims.median_with_indices(Tensor input, int dim, bool keepdim=False) -> (Tensor, Tensor)",
-    .documentation = "torch.median along a dimension: the lower of the middle elements and its place; the first NaN where there is one.",
+    .documentation =
+        "torch.median along a dimension: the lower of the middle elements and its place; the first NaN where there is one.",
     .infer = infer_median,
     .gradient = [](Gradient& g) { gradient_of_taken(g, g.argument(1).integer(), g.argument(2).boolean()); },
     .python = "torch.median({0}, {1}, {2})",
@@ -155,7 +162,8 @@ constinit const Symbol prims_median_with_indices_symbol{
 
 constinit const Symbol prims_nanmedian_with_indices_symbol{
     .signature = "prims.nanmedian_with_indices(Tensor input, int dim, bool keepdim=False) -> (Tensor, Tensor)",
-    .documentation = "torch.nanmedian along a dimension: the lower of the middle ones of the elements that are numbers, and its place.",
+    .documentation =
+        "torch.nanmedian along a dimension: the lower of the middle ones of the elements that are numbers, and its place.",
     .infer = infer_median,
     .gradient = [](Gradient& g) { gradient_of_taken(g, g.argument(1).integer(), g.argument(2).boolean()); },
     .python = "torch.nanmedian({0}, {1}, {2})",
@@ -170,7 +178,8 @@ constinit const Symbol median_symbol{
 
 constinit const Symbol nanmedian_symbol{
     .signature = "torch.nanmedian(Tensor input) -> Tensor",
-    .documentation = "The middle one of the elements that are numbers; with a dimension see nanmedian(input, dim, keepdim).",
+    .documentation =
+        "The middle one of the elements that are numbers; with a dimension see nanmedian(input, dim, keepdim).",
     .decompose = [](Arguments a, Results& out, SourceLocation at) { decompose_median(a, out, at, true); },
     .gradient = gradient_of_median,
 };

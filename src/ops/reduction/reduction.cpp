@@ -71,26 +71,29 @@ constinit const Symbol sum_symbol{
     .signature = "torch.sum(Tensor input, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor",
     .documentation = "The sum over all elements, or along dimensions; of integers in i64.",
     .infer = infer_sum,
-    .gradient = [](Gradient& g) {
-      g.set(0, expanded_to_input(g.cotangent(), g.tensor(0).shape(), g.argument(1), g.argument(2).boolean()));
-    },
+    .gradient =
+        [](Gradient& g) {
+          g.set(0, expanded_to_input(g.cotangent(), g.tensor(0).shape(), g.argument(1), g.argument(2).boolean()));
+        },
     .traits = {.reduction = true},
 };
 
 constinit const Symbol mean_symbol{
     .signature = "torch.mean(Tensor input, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor",
     .documentation = "The mean of all elements, or along dimensions; the dtype must be floating.",
-    .infer = [](Arguments a, InferredTypes& types) {
-      const Tensor& x = a[0].tensor();
-      const Dtype dtype = a[3].is_none() ? x.dtype() : a[3].dtype();
-      require(is_floating(dtype), "the mean needs a floating dtype, not ", dtype, "; give one with dtype");
-      types.push_back({reduced_shape(x.shape(), a[1], a[2].boolean()), dtype, x.device()});
-    },
-    .gradient = [](Gradient& g) {
-      const Shape shape = g.tensor(0).shape();
-      const Tensor spread = expanded_to_input(g.cotangent(), shape, g.argument(1), g.argument(2).boolean());
-      g.set(0, div(spread, reduced_count(shape, g.argument(1))));
-    },
+    .infer =
+        [](Arguments a, InferredTypes& types) {
+          const Tensor& x = a[0].tensor();
+          const Dtype dtype = a[3].is_none() ? x.dtype() : a[3].dtype();
+          require(is_floating(dtype), "the mean needs a floating dtype, not ", dtype, "; give one with dtype");
+          types.push_back({reduced_shape(x.shape(), a[1], a[2].boolean()), dtype, x.device()});
+        },
+    .gradient =
+        [](Gradient& g) {
+          const Shape shape = g.tensor(0).shape();
+          const Tensor spread = expanded_to_input(g.cotangent(), shape, g.argument(1), g.argument(2).boolean());
+          g.set(0, div(spread, reduced_count(shape, g.argument(1))));
+        },
     .traits = {.reduction = true},
 };
 
@@ -119,18 +122,20 @@ constinit const Symbol all_symbol{
 constinit const Symbol cumsum_symbol{
     .signature = "torch.cumsum(Tensor input, int dim, *, Dtype? dtype=None) -> Tensor",
     .documentation = "At each place the sum of the elements up to it along a dimension; of integers in i64.",
-    .infer = [](Arguments a, InferredTypes& types) {
-      const Tensor& x = a[0].tensor();
-      normalize_dim(a[1].integer(), x.ndim());
-      types.push_back({x.shape(), accumulated_dtype(x, a[2]), x.device()});
-    },
-    .gradient = [](Gradient& g) {
-      if (g.tensor(0).ndim() == 0) return g.set(0, g.cotangent());
-      const Int dim = g.argument(1).integer();
-      const Tensor reversed = flip(g.cotangent(), dim);
-      const Tensor summed = cumsum(reversed, dim);
-      g.set(0, flip(summed, dim));
-    },
+    .infer =
+        [](Arguments a, InferredTypes& types) {
+          const Tensor& x = a[0].tensor();
+          normalize_dim(a[1].integer(), x.ndim());
+          types.push_back({x.shape(), accumulated_dtype(x, a[2]), x.device()});
+        },
+    .gradient =
+        [](Gradient& g) {
+          if (g.tensor(0).ndim() == 0) return g.set(0, g.cotangent());
+          const Int dim = g.argument(1).integer();
+          const Tensor reversed = flip(g.cotangent(), dim);
+          const Tensor summed = cumsum(reversed, dim);
+          g.set(0, flip(summed, dim));
+        },
     .traits = {.has_in_place_form = true},
 };
 

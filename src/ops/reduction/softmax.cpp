@@ -22,8 +22,8 @@ void infer_backward(Arguments a, InferredTypes& out) {
   const Tensor& y = a[1].tensor();
   wrap_dim(a[2].integer(), y.ndim());
   require(is_floating(y.dtype()), "output must be floating, not ", y.dtype());
-  require(a[0].tensor().dtype() == y.dtype() && a[0].tensor().shape() == y.shape(), "grad is ", type_text(a[0].tensor()), ", the output ",
-          type_text(y));
+  require(a[0].tensor().dtype() == y.dtype() && a[0].tensor().shape() == y.shape(), "grad is ",
+          type_text(a[0].tensor()), ", the output ", type_text(y));
   out.push_back(like(y, y.shape()));
 }
 
@@ -56,43 +56,45 @@ constinit const Symbol softmax_symbol{
     .signature = "torch.softmax(Tensor input, int dim, Dtype? dtype=None) -> Tensor",
     .documentation = "exp(x) divided by its sum along a dimension.",
     .infer = infer_softmax,
-    .decompose = [](Arguments a, Results& out, SourceLocation at) {
-      Dims dim;
-      const Tensor shifted = shifted_input(a, dim, at);
-      const Tensor numerators = exp(shifted, at);
-      const Tensor total = sum(numerators, dim, true, {}, at);
-      const Tensor y = div(numerators, total, {}, at);
-      out.push_back(finished(y, a, at));
-    },
-    .gradient = [](Gradient& g) { g.set(0, prims::softmax_backward(g.cotangent(), g.result(),
-                                                                   g.argument(1).integer())); },
+    .decompose =
+        [](Arguments a, Results& out, SourceLocation at) {
+          Dims dim;
+          const Tensor shifted = shifted_input(a, dim, at);
+          const Tensor numerators = exp(shifted, at);
+          const Tensor total = sum(numerators, dim, true, {}, at);
+          const Tensor y = div(numerators, total, {}, at);
+          out.push_back(finished(y, a, at));
+        },
+    .gradient =
+        [](Gradient& g) { g.set(0, prims::softmax_backward(g.cotangent(), g.result(), g.argument(1).integer())); },
 };
 
 constinit const Symbol log_softmax_symbol{
     .signature = "torch.log_softmax(Tensor input, int dim, Dtype? dtype=None) -> Tensor",
     .documentation = "The logarithm of softmax, computed without overflow.",
     .infer = infer_softmax,
-    .decompose = [](Arguments a, Results& out, SourceLocation at) {
-      Dims dim;
-      const Tensor shifted = shifted_input(a, dim, at);
-      const Tensor numerators = exp(shifted, at);
-      const Tensor total = sum(numerators, dim, true, {}, at);
-      const Tensor log_total = log(total, at);
-      const Tensor y = sub(shifted, log_total, 1, at);
-      out.push_back(finished(y, a, at));
-    },
-    .gradient = [](Gradient& g) {
-      g.set(0, prims::log_softmax_backward(g.cotangent(), g.result(), g.argument(1).integer()));
-    },
+    .decompose =
+        [](Arguments a, Results& out, SourceLocation at) {
+          Dims dim;
+          const Tensor shifted = shifted_input(a, dim, at);
+          const Tensor numerators = exp(shifted, at);
+          const Tensor total = sum(numerators, dim, true, {}, at);
+          const Tensor log_total = log(total, at);
+          const Tensor y = sub(shifted, log_total, 1, at);
+          out.push_back(finished(y, a, at));
+        },
+    .gradient =
+        [](Gradient& g) { g.set(0, prims::log_softmax_backward(g.cotangent(), g.result(), g.argument(1).integer())); },
 };
 
 constinit const Symbol softmin_symbol{
     .signature = "torch.nn.functional.softmin(Tensor input, int dim, *, Dtype? dtype=None) -> Tensor",
     .documentation = "softmax of -x: the smaller an element, the larger its share.",
-    .decompose = [](Arguments a, Results& out, SourceLocation at) {
-      const Tensor negated = neg(a[0].tensor(), at);
-      out.push_back(softmax(negated, a[1].integer(), a[2].optional_dtype(), at));
-    },
+    .decompose =
+        [](Arguments a, Results& out, SourceLocation at) {
+          const Tensor negated = neg(a[0].tensor(), at);
+          out.push_back(softmax(negated, a[1].integer(), a[2].optional_dtype(), at));
+        },
     .python = "torch.nn.functional.softmin({0}, {1}, dtype={2})",
 };
 
@@ -100,16 +102,17 @@ constinit const Symbol prims_softmax_backward_symbol{
     .signature = "prims.softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor",
     .documentation = "The cotangent of softmax's input: (grad - sum(grad * output)) * output.",
     .infer = infer_backward,
-    .decompose = [](Arguments a, Results& out, SourceLocation at) {
-      const Dtype dtype = compute_dtype(a[1].tensor().dtype());
-      const Tensor grad = as_dtype(a[0].tensor(), dtype, at);
-      const Tensor y = as_dtype(a[1].tensor(), dtype, at);
-      const Tensor weighted = mul(grad, y, at);
-      const Tensor total = sum_along(weighted, a[2], at);
-      const Tensor centered = sub(grad, total, 1, at);
-      const Tensor dx = mul(centered, y, at);
-      out.push_back(as_dtype(dx, a[1].tensor().dtype(), at));
-    },
+    .decompose =
+        [](Arguments a, Results& out, SourceLocation at) {
+          const Dtype dtype = compute_dtype(a[1].tensor().dtype());
+          const Tensor grad = as_dtype(a[0].tensor(), dtype, at);
+          const Tensor y = as_dtype(a[1].tensor(), dtype, at);
+          const Tensor weighted = mul(grad, y, at);
+          const Tensor total = sum_along(weighted, a[2], at);
+          const Tensor centered = sub(grad, total, 1, at);
+          const Tensor dx = mul(centered, y, at);
+          out.push_back(as_dtype(dx, a[1].tensor().dtype(), at));
+        },
     .python = "torch.ops.aten._softmax_backward_data({0}, {1}, {2}, {1}.dtype)",
 };
 
@@ -117,22 +120,23 @@ constinit const Symbol prims_log_softmax_backward_symbol{
     .signature = "prims.log_softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor",
     .documentation = "The cotangent of log_softmax's input: grad - exp(output) * sum(grad).",
     .infer = infer_backward,
-    .decompose = [](Arguments a, Results& out, SourceLocation at) {
-      const Dtype dtype = compute_dtype(a[1].tensor().dtype());
-      const Tensor grad = as_dtype(a[0].tensor(), dtype, at);
-      const Tensor y = as_dtype(a[1].tensor(), dtype, at);
-      const Tensor total = sum_along(grad, a[2], at);
-      const Tensor probabilities = exp(y, at);
-      const Tensor share = mul(probabilities, total, at);
-      const Tensor dx = sub(grad, share, 1, at);
-      out.push_back(as_dtype(dx, a[1].tensor().dtype(), at));
-    },
+    .decompose =
+        [](Arguments a, Results& out, SourceLocation at) {
+          const Dtype dtype = compute_dtype(a[1].tensor().dtype());
+          const Tensor grad = as_dtype(a[0].tensor(), dtype, at);
+          const Tensor y = as_dtype(a[1].tensor(), dtype, at);
+          const Tensor total = sum_along(grad, a[2], at);
+          const Tensor probabilities = exp(y, at);
+          const Tensor share = mul(probabilities, total, at);
+          const Tensor dx = sub(grad, share, 1, at);
+          out.push_back(as_dtype(dx, a[1].tensor().dtype(), at));
+        },
     .python = "torch.ops.aten._log_softmax_backward_data({0}, {1}, {2}, {1}.dtype)",
 };
 
 std::span<const Symbol* const> softmax_symbols() {
-  static constexpr const Symbol* all[] = {&softmax_symbol, &log_softmax_symbol, &softmin_symbol, &prims_softmax_backward_symbol,
-                                          &prims_log_softmax_backward_symbol};
+  static constexpr const Symbol* all[] = {&softmax_symbol, &log_softmax_symbol, &softmin_symbol,
+                                          &prims_softmax_backward_symbol, &prims_log_softmax_backward_symbol};
   return all;
 }
 

@@ -47,8 +47,9 @@ void gradient_of_variance_and_mean(Gradient& g) {
   Tensor dx;
   if (g.cotangent(0).defined()) {
     // For 16-bit types the returned mean is rounded.
-    const Tensor average = compute_dtype(x.dtype()) == x.dtype() ? with_reduced_dims(g.result(1), shape, g.argument(1), keepdim)
-                                                                 : mean(x, as_dims(g.argument(1)), true);
+    const Tensor average = compute_dtype(x.dtype()) == x.dtype()
+                               ? with_reduced_dims(g.result(1), shape, g.argument(1), keepdim)
+                               : mean(x, as_dims(g.argument(1)), true);
     dx = variance_backward(g.cotangent(0), g.arguments(), average);
   }
   if (g.cotangent(1).defined()) {
@@ -186,71 +187,81 @@ constinit const Symbol std_symbol{
     .signature = "torch.std(Tensor input, int[]? dim=None, *, float? correction=1, bool keepdim=False) -> Tensor",
     .documentation = "The standard deviation: the square root of var.",
     .infer = infer_variance,
-    .decompose = [](Arguments a, Results& results, SourceLocation at) {
-      const Tensor variance = var(a[0].tensor(), as_dims(a[1]), correction_of(a), a[3].boolean(), at);
-      results.push_back(sqrt(variance, at));
-    },
-    .gradient = [](Gradient& g) {
-      const Tensor cotangent = root_backward(g.cotangent(), g.result());
-      g.set(0, variance_backward(cotangent, g.arguments()));
-    },
+    .decompose =
+        [](Arguments a, Results& results, SourceLocation at) {
+          const Tensor variance = var(a[0].tensor(), as_dims(a[1]), correction_of(a), a[3].boolean(), at);
+          results.push_back(sqrt(variance, at));
+        },
+    .gradient =
+        [](Gradient& g) {
+          const Tensor cotangent = root_backward(g.cotangent(), g.result());
+          g.set(0, variance_backward(cotangent, g.arguments()));
+        },
     .traits = {.reduction = true},
 };
 
 constinit const Symbol var_mean_symbol{
-    .signature = "torch.var_mean(Tensor input, int[]? dim=None, *, float? correction=1, bool keepdim=False) -> (Tensor, Tensor)",
+    .signature =
+        "torch.var_mean(Tensor input, int[]? dim=None, *, float? correction=1, bool keepdim=False) -> (Tensor, Tensor)",
     .documentation = "The variance and the mean of all elements, or along dimensions.",
     .infer = infer_variance_and_mean,
-    .decompose = [](Arguments a, Results& results, SourceLocation at) {
-      const Dims dims = as_dims(a[1]);
-      results.push_back(var(a[0].tensor(), dims, correction_of(a), a[3].boolean(), at));
-      results.push_back(mean(a[0].tensor(), dims, a[3].boolean(), {}, at));
-    },
+    .decompose =
+        [](Arguments a, Results& results, SourceLocation at) {
+          const Dims dims = as_dims(a[1]);
+          results.push_back(var(a[0].tensor(), dims, correction_of(a), a[3].boolean(), at));
+          results.push_back(mean(a[0].tensor(), dims, a[3].boolean(), {}, at));
+        },
     .gradient = gradient_of_variance_and_mean,
     .traits = {.reduction = true},
 };
 
 constinit const Symbol std_mean_symbol{
-    .signature = "torch.std_mean(Tensor input, int[]? dim=None, *, float? correction=1, bool keepdim=False) -> (Tensor, Tensor)",
+    .signature =
+        "torch.std_mean(Tensor input, int[]? dim=None, *, float? correction=1, bool keepdim=False) -> (Tensor, Tensor)",
     .documentation = "The standard deviation and the mean of all elements, or along dimensions.",
     .infer = infer_variance_and_mean,
-    .decompose = [](Arguments a, Results& results, SourceLocation at) {
-      const Dims dims = as_dims(a[1]);
-      results.push_back(std(a[0].tensor(), dims, correction_of(a), a[3].boolean(), at));
-      results.push_back(mean(a[0].tensor(), dims, a[3].boolean(), {}, at));
-    },
+    .decompose =
+        [](Arguments a, Results& results, SourceLocation at) {
+          const Dims dims = as_dims(a[1]);
+          results.push_back(std(a[0].tensor(), dims, correction_of(a), a[3].boolean(), at));
+          results.push_back(mean(a[0].tensor(), dims, a[3].boolean(), {}, at));
+        },
     .traits = {.reduction = true},
 };
 
 constinit const Symbol logsumexp_symbol{
     .signature = "torch.logsumexp(Tensor input, int[] dim, bool keepdim=False) -> Tensor",
     .documentation = "The logarithm of the sum of exponentials along dimensions, without overflow.",
-    .infer = [](Arguments a, InferredTypes& types) {
-      const Tensor& x = a[0].tensor();
-      types.push_back({reduced_shape(x.shape(), a[1], a[2].boolean()), floating_or_default(x.dtype()), x.device()});
-    },
+    .infer =
+        [](Arguments a, InferredTypes& types) {
+          const Tensor& x = a[0].tensor();
+          types.push_back({reduced_shape(x.shape(), a[1], a[2].boolean()), floating_or_default(x.dtype()), x.device()});
+        },
     .decompose = decompose_logsumexp,
-    .gradient = [](Gradient& g) {
-      const Shape shape = g.tensor(0).shape();
-      const bool keepdim = g.argument(2).boolean();
-      const Tensor result = with_reduced_dims(g.result(), shape, g.argument(1), keepdim);
-      const Tensor cotangent = with_reduced_dims(g.cotangent(), shape, g.argument(1), keepdim);
-      const Tensor difference = sub(g.tensor(0), result);
-      const Tensor weight = exp(difference);
-      g.set(0, mul(cotangent, weight));
-    },
+    .gradient =
+        [](Gradient& g) {
+          const Shape shape = g.tensor(0).shape();
+          const bool keepdim = g.argument(2).boolean();
+          const Tensor result = with_reduced_dims(g.result(), shape, g.argument(1), keepdim);
+          const Tensor cotangent = with_reduced_dims(g.cotangent(), shape, g.argument(1), keepdim);
+          const Tensor difference = sub(g.tensor(0), result);
+          const Tensor weight = exp(difference);
+          g.set(0, mul(cotangent, weight));
+        },
     .traits = {.reduction = true},
 };
 
 constinit const Symbol vector_norm_symbol{
-    .signature = "torch.linalg.vector_norm(Tensor x, float ord=2, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor",
+    .signature =
+        "torch.linalg.vector_norm(Tensor x, float ord=2, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor",
     .documentation = "The norm of order ord of all elements, or along dimensions.",
-    .infer = [](Arguments a, InferredTypes& types) {
-      const Tensor& x = a[0].tensor();
-      require(is_floating(x.dtype()), "needs a floating dtype, not ", x.dtype());
-      const Dtype dtype = a[4].is_none() ? x.dtype() : a[4].dtype();
-      types.push_back({reduced_shape(x.shape(), a[2], a[3].boolean()), dtype, x.device()});
-    },
+    .infer =
+        [](Arguments a, InferredTypes& types) {
+          const Tensor& x = a[0].tensor();
+          require(is_floating(x.dtype()), "needs a floating dtype, not ", x.dtype());
+          const Dtype dtype = a[4].is_none() ? x.dtype() : a[4].dtype();
+          types.push_back({reduced_shape(x.shape(), a[2], a[3].boolean()), dtype, x.device()});
+        },
     .decompose = decompose_norm,
     .gradient = gradient_of_norm,
     .traits = {.reduction = true},

@@ -90,9 +90,11 @@ Shape resolve_shape(const Shape& input, std::span<const Int> wanted) {
   const Int numel = symbolic ? rest.numel() : input.numel();
   if (inferred == shape.size()) {
     // If an excluded size is 0, both shapes are empty.
-    const auto is_empty = [&] { return std::ranges::any_of(left_out, [](Int size) { return static_cast<bool>(size == 0); }); };
-    require(static_cast<bool>(numel == known) || is_empty(), "a tensor of shape ", input, " cannot have the shape ", shape,
-            ": the numbers of elements differ");
+    const auto is_empty = [&] {
+      return std::ranges::any_of(left_out, [](Int size) { return static_cast<bool>(size == 0); });
+    };
+    require(static_cast<bool>(numel == known) || is_empty(), "a tensor of shape ", input, " cannot have the shape ",
+            shape, ": the numbers of elements differ");
     return shape;
   }
   require(known != 0, "the size -1 could be anything in ", shape, " beside a size of 0");

@@ -86,27 +86,30 @@ void infer_triangle(Arguments a, InferredTypes& out) {
 constinit const Symbol split_symbol{
     .signature = "torch.split(Tensor tensor, int[] split_size_or_sections, int dim=0) -> Tensor[]",
     .documentation = "Views that follow one another along a dimension: all of one size, or of the sizes listed.",
-    .decompose = [](Arguments a, Results& out, SourceLocation at) {
-      const Tensor& x = a[0].tensor();
-      const int64_t dim = split_dim(x, a[2].integer());
-      const auto sections = a[1].integers();
-      if (sections.size() == 1) cut_evenly(x, dim, sections[0], out, at);
-      else cut_in_sections(x, dim, sections, out, at);
-    },
+    .decompose =
+        [](Arguments a, Results& out, SourceLocation at) {
+          const Tensor& x = a[0].tensor();
+          const int64_t dim = split_dim(x, a[2].integer());
+          const auto sections = a[1].integers();
+          if (sections.size() == 1) cut_evenly(x, dim, sections[0], out, at);
+          else cut_in_sections(x, dim, sections, out, at);
+        },
     .gradient = join_cotangents,
     .python = "split({0}, {1}, {2})",
-    .python_definition = "def split(x, sizes, dim):\n"
-                         "  sizes = [sizes] if isinstance(sizes, int) else list(sizes)\n"
-                         "  return torch.split(x, sizes[0] if len(sizes) == 1 else sizes, dim)\n",
+    .python_definition =
+        "def split(x, sizes, dim):\n"
+        "  sizes = [sizes] if isinstance(sizes, int) else list(sizes)\n"
+        "  return torch.split(x, sizes[0] if len(sizes) == 1 else sizes, dim)\n",
 };
 
 constinit const Symbol split_with_sizes_symbol{
     .signature = "torch.split_with_sizes(Tensor input, int[] split_sizes, int dim=0) -> Tensor[]",
     .documentation = "Views of the sizes listed that follow one another along a dimension.",
-    .decompose = [](Arguments a, Results& out, SourceLocation at) {
-      const Tensor& x = a[0].tensor();
-      cut_in_sections(x, split_dim(x, a[2].integer()), a[1].integers(), out, at);
-    },
+    .decompose =
+        [](Arguments a, Results& out, SourceLocation at) {
+          const Tensor& x = a[0].tensor();
+          cut_in_sections(x, split_dim(x, a[2].integer()), a[1].integers(), out, at);
+        },
     .gradient = join_cotangents,
 };
 
@@ -114,37 +117,38 @@ constinit const Symbol chunk_symbol{
     .signature = "torch.chunk(Tensor input, int chunks, int dim=0) -> Tensor[]",
     .documentation =
         "At most `chunks` views of equal size (the last may be smaller) that follow one another along a dimension.",
-    .decompose = [](Arguments a, Results& out, SourceLocation at) {
-      const Tensor& x = a[0].tensor();
-      const int64_t dim = split_dim(x, a[2].integer()), chunks = a[1].integer();
-      require(chunks > 0, "chunks must be positive, got ", chunks);
-      const int64_t size = x.size(static_cast<int>(dim));
-      require(size > 0 || chunks <= int64_t{1} << 20, "there are no ", chunks, " pieces of a dimension of size 0");
-      if (size == 0) cut(x, dim, std::vector<int64_t>(chunks, 0), out, at);
-      else cut_evenly(x, dim, (size - 1) / chunks + 1, out, at);
-    },
+    .decompose =
+        [](Arguments a, Results& out, SourceLocation at) {
+          const Tensor& x = a[0].tensor();
+          const int64_t dim = split_dim(x, a[2].integer()), chunks = a[1].integer();
+          require(chunks > 0, "chunks must be positive, got ", chunks);
+          const int64_t size = x.size(static_cast<int>(dim));
+          require(size > 0 || chunks <= int64_t{1} << 20, "there are no ", chunks, " pieces of a dimension of size 0");
+          if (size == 0) cut(x, dim, std::vector<int64_t>(chunks, 0), out, at);
+          else cut_evenly(x, dim, (size - 1) / chunks + 1, out, at);
+        },
     .gradient = join_cotangents,
 };
 
 constinit const Symbol unbind_symbol{
     .signature = "torch.unbind(Tensor input, int dim=0) -> Tensor[]",
     .documentation = "A view for each index along a dimension.",
-    .decompose = [](Arguments a, Results& out, SourceLocation at) {
-      const Tensor& x = a[0].tensor();
-      require(x.ndim() > 0, "a tensor without dimensions cannot be unbound");
-      const int64_t dim = normalize_dim(a[1].integer(), x.ndim());
-      const int64_t size = x.size(static_cast<int>(dim));
-      for (int64_t i = 0; i < size; ++i) out.push_back(select(x, dim, i, at));
-    },
+    .decompose =
+        [](Arguments a, Results& out, SourceLocation at) {
+          const Tensor& x = a[0].tensor();
+          require(x.ndim() > 0, "a tensor without dimensions cannot be unbound");
+          const int64_t dim = normalize_dim(a[1].integer(), x.ndim());
+          const int64_t size = x.size(static_cast<int>(dim));
+          for (int64_t i = 0; i < size; ++i) out.push_back(select(x, dim, i, at));
+        },
 };
 
 constinit const Symbol tril_symbol{
     .signature = "torch.tril(Tensor input, int diagonal=0) -> Tensor",
     .documentation = "The lower triangle of matrices, up to a diagonal; zero elsewhere.",
     .infer = infer_triangle,
-    .decompose = [](Arguments a, Results& out, SourceLocation at) {
-      out.push_back(keep_triangle(a[0].tensor(), a[1].integer(), true, at));
-    },
+    .decompose = [](Arguments a, Results& out,
+                    SourceLocation at) { out.push_back(keep_triangle(a[0].tensor(), a[1].integer(), true, at)); },
     .traits = {.has_in_place_form = true},
 };
 
@@ -152,25 +156,25 @@ constinit const Symbol triu_symbol{
     .signature = "torch.triu(Tensor input, int diagonal=0) -> Tensor",
     .documentation = "The upper triangle of matrices, from a diagonal on; zero elsewhere.",
     .infer = infer_triangle,
-    .decompose = [](Arguments a, Results& out, SourceLocation at) {
-      out.push_back(keep_triangle(a[0].tensor(), a[1].integer(), false, at));
-    },
+    .decompose = [](Arguments a, Results& out,
+                    SourceLocation at) { out.push_back(keep_triangle(a[0].tensor(), a[1].integer(), false, at)); },
     .traits = {.has_in_place_form = true},
 };
 
 constinit const Symbol flip_symbol{
     .signature = "torch.flip(Tensor input, int[] dims) -> Tensor",
     .documentation = "A copy with the order of elements reversed along some dimensions.",
-    .infer = [](Arguments a, InferredTypes& out) {
-      wrap_dims(a[1].integers(), a[0].tensor().ndim());
-      out.push_back(like(a[0].tensor(), a[0].tensor().shape()));
-    },
+    .infer =
+        [](Arguments a, InferredTypes& out) {
+          wrap_dims(a[1].integers(), a[0].tensor().ndim());
+          out.push_back(like(a[0].tensor(), a[0].tensor().shape()));
+        },
     .gradient = [](Gradient& g) { g.set(0, flip(g.cotangent(), g.argument(1).shape())); },
 };
 
 std::span<const Symbol* const> slicing_symbols() {
-  static constexpr const Symbol* all[] = {&split_symbol, &split_with_sizes_symbol, &chunk_symbol, &unbind_symbol,
-                                          &tril_symbol,  &triu_symbol,             &flip_symbol};
+  static constexpr const Symbol* all[] = {
+      &split_symbol, &split_with_sizes_symbol, &chunk_symbol, &unbind_symbol, &tril_symbol, &triu_symbol, &flip_symbol};
   return all;
 }
 

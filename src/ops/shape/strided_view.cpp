@@ -12,7 +12,8 @@ namespace fulgurite {
 namespace {
 
 /// The indices of prims.as_strided's elements in the flattened input.
-Tensor strided_places(std::span<const Int> size, std::span<const Int> stride, Int offset, Device device, SourceLocation at) {
+Tensor strided_places(std::span<const Int> size, std::span<const Int> stride, Int offset, Device device,
+                      SourceLocation at) {
   const TensorOptions integers{.dtype = Dtype::i64, .device = device};
   Tensor places = full({}, offset, integers, at);
   for (size_t d = 0; d < size.size(); ++d) {
@@ -52,43 +53,51 @@ void check_place(Arguments a) {
     if (size[d] == 0) is_empty = true;
     else last += (size[d] - 1) * stride[d];
   }
-  require(is_empty || last < input.numel(), "the view would end at element ", last.hint(), " of ", Int(input.numel()).hint());
+  require(is_empty || last < input.numel(), "the view would end at element ", last.hint(), " of ",
+          Int(input.numel()).hint());
 }
 
 }  // namespace
 
 constinit const Symbol prims_as_strided_symbol{
     .signature = "prims.as_strided(Tensor input, int[] size, int[] stride, int storage_offset=0) -> Tensor",
-    .documentation = "A view of a contiguous tensor's memory with any sizes and strides, from its element storage_offset on.",
-    .infer = [](Arguments a, InferredTypes& out) {
-      check_place(a);
-      const auto size = a[1].integers();
-      out.push_back(like(a[0].tensor(), Shape(size.data(), size.size())));
-    },
-    .gradient = [](Gradient& g) {
-      const Tensor input = g.tensor(0);
-      const Tensor places = strided_places(g.argument(1).integers(), g.argument(2).integers(), g.argument(3).integer(), input.device(), {});
-      const Tensor zeros = fulgurite::zeros({Int(input.numel())}, {.dtype = input.dtype(), .device = input.device()});
-      const Tensor summed = prims::index_put(zeros, {places}, g.cotangent(), true);
-      g.set(0, reshape(summed, input.shape()));
-    },
-    .view = [](Arguments a, ViewGeometry& view) {
-      check_place(a);
-      const TensorImpl& input = *a[0].tensor().impl();
-      if (!input.is_contiguous) return false;
-      for (const Int size : a[1].integers()) view.sizes.push_back(static_cast<int64_t>(size));
-      for (const Int stride : a[2].integers()) view.strides.push_back(static_cast<int64_t>(stride));
-      view.offset = input.offset + static_cast<int64_t>(a[3].integer());
-      return true;
-    },
-    .write = [](Arguments a, const Tensor& value, SourceLocation at) {
-      const Tensor& input = a[0].tensor();
-      require(!overlaps_itself(a[1].integers(), a[2].integers()), overlapping_write);
-      const Tensor places = strided_places(a[1].integers(), a[2].integers(), a[3].integer(), input.device(), at);
-      const Tensor flat = reshape(input, {-1}, at);
-      const Tensor written = prims::index_put(flat, {places}, value, false, at);
-      return reshape(written, input.shape(), at);
-    },
+    .documentation =
+        "A view of a contiguous tensor's memory with any sizes and strides, from its element storage_offset on.",
+    .infer =
+        [](Arguments a, InferredTypes& out) {
+          check_place(a);
+          const auto size = a[1].integers();
+          out.push_back(like(a[0].tensor(), Shape(size.data(), size.size())));
+        },
+    .gradient =
+        [](Gradient& g) {
+          const Tensor input = g.tensor(0);
+          const Tensor places = strided_places(g.argument(1).integers(), g.argument(2).integers(),
+                                               g.argument(3).integer(), input.device(), {});
+          const Tensor zeros =
+              fulgurite::zeros({Int(input.numel())}, {.dtype = input.dtype(), .device = input.device()});
+          const Tensor summed = prims::index_put(zeros, {places}, g.cotangent(), true);
+          g.set(0, reshape(summed, input.shape()));
+        },
+    .view =
+        [](Arguments a, ViewGeometry& view) {
+          check_place(a);
+          const TensorImpl& input = *a[0].tensor().impl();
+          if (!input.is_contiguous) return false;
+          for (const Int size : a[1].integers()) view.sizes.push_back(static_cast<int64_t>(size));
+          for (const Int stride : a[2].integers()) view.strides.push_back(static_cast<int64_t>(stride));
+          view.offset = input.offset + static_cast<int64_t>(a[3].integer());
+          return true;
+        },
+    .write =
+        [](Arguments a, const Tensor& value, SourceLocation at) {
+          const Tensor& input = a[0].tensor();
+          require(!overlaps_itself(a[1].integers(), a[2].integers()), overlapping_write);
+          const Tensor places = strided_places(a[1].integers(), a[2].integers(), a[3].integer(), input.device(), at);
+          const Tensor flat = reshape(input, {-1}, at);
+          const Tensor written = prims::index_put(flat, {places}, value, false, at);
+          return reshape(written, input.shape(), at);
+        },
     .python = "torch.as_strided({0}, {1}, {2}, {3})",
     .traits = {.view = true},
 };

@@ -89,8 +89,8 @@ int64_t select_dim(Int dim, int64_t ndim) {
 
 /// The order of dimensions for permute.
 SmallVector<int64_t, 6> permuted_order(std::span<const Int> dims, int64_t ndim) {
-  require(static_cast<int64_t>(dims.size()) == ndim, "dims ", Shape(dims.data(), dims.size()), " must name each of the ", ndim,
-          " dimensions");
+  require(static_cast<int64_t>(dims.size()) == ndim, "dims ", Shape(dims.data(), dims.size()),
+          " must name each of the ", ndim, " dimensions");
   return wrap_dims(dims, ndim);
 }
 
@@ -120,123 +120,135 @@ Tensor spread(Tensor g, int64_t dim, Int start, Int size, Int step) {
   return pad_along(g, dim, start, size);
 }
 
-Tensor write_reshaped(Arguments a, const Tensor& value, SourceLocation at) { return reshape(value, a[0].tensor().shape(), at); }
+Tensor write_reshaped(Arguments a, const Tensor& value, SourceLocation at) {
+  return reshape(value, a[0].tensor().shape(), at);
+}
 
 }  // namespace
 
 constinit const Symbol permute_symbol{
     .signature = "torch.permute(Tensor input, int[] dims) -> Tensor",
     .documentation = "A view with the dimensions in another order.",
-    .infer = [](Arguments a, InferredTypes& out) {
-      const Tensor& input = a[0].tensor();
-      const Shape shape = input.shape();
-      Shape result;
-      for (const int64_t d : permuted_order(a[1].integers(), input.ndim())) result.push_back(shape[d]);
-      out.push_back(like(input, result));
-    },
-    .gradient = [](Gradient& g) {
-      const auto order = wrap_dims(g.argument(1).integers(), g.tensor(0).ndim());
-      Dims inverse;
-      inverse.resize(order.size(), 0);
-      for (size_t i = 0; i < order.size(); ++i) inverse[order[i]] = static_cast<int64_t>(i);
-      g.set(0, permute(g.cotangent(), inverse));
-    },
-    .view = [](Arguments a, ViewGeometry& view) {
-      const TensorImpl& input = *a[0].tensor().impl();
-      for (const int64_t d : permuted_order(a[1].integers(), static_cast<int64_t>(input.sizes.size()))) {
-        view.sizes.push_back(input.sizes[d]);
-        view.strides.push_back(input.strides[d]);
-      }
-      view.offset = input.offset;
-      return true;
-    },
-    .write = [](Arguments a, const Tensor& value, SourceLocation at) {
-      const auto order = permuted_order(a[1].integers(), value.ndim());
-      Dims inverse;
-      inverse.resize(order.size(), 0);
-      for (size_t d = 0; d < order.size(); ++d) inverse[order[d]] = static_cast<int64_t>(d);
-      return permute(value, inverse, at);
-    },
+    .infer =
+        [](Arguments a, InferredTypes& out) {
+          const Tensor& input = a[0].tensor();
+          const Shape shape = input.shape();
+          Shape result;
+          for (const int64_t d : permuted_order(a[1].integers(), input.ndim())) result.push_back(shape[d]);
+          out.push_back(like(input, result));
+        },
+    .gradient =
+        [](Gradient& g) {
+          const auto order = wrap_dims(g.argument(1).integers(), g.tensor(0).ndim());
+          Dims inverse;
+          inverse.resize(order.size(), 0);
+          for (size_t i = 0; i < order.size(); ++i) inverse[order[i]] = static_cast<int64_t>(i);
+          g.set(0, permute(g.cotangent(), inverse));
+        },
+    .view =
+        [](Arguments a, ViewGeometry& view) {
+          const TensorImpl& input = *a[0].tensor().impl();
+          for (const int64_t d : permuted_order(a[1].integers(), static_cast<int64_t>(input.sizes.size()))) {
+            view.sizes.push_back(input.sizes[d]);
+            view.strides.push_back(input.strides[d]);
+          }
+          view.offset = input.offset;
+          return true;
+        },
+    .write =
+        [](Arguments a, const Tensor& value, SourceLocation at) {
+          const auto order = permuted_order(a[1].integers(), value.ndim());
+          Dims inverse;
+          inverse.resize(order.size(), 0);
+          for (size_t d = 0; d < order.size(); ++d) inverse[order[d]] = static_cast<int64_t>(d);
+          return permute(value, inverse, at);
+        },
     .traits = {.view = true},
 };
 
 constinit const Symbol transpose_symbol{
     .signature = "torch.transpose(Tensor input, int dim0, int dim1) -> Tensor",
     .documentation = "A view with two dimensions exchanged.",
-    .infer = [](Arguments a, InferredTypes& out) {
-      const Tensor& input = a[0].tensor();
-      Shape shape = input.shape();
-      const int64_t first = wrap_dim(a[1].integer(), input.ndim()), second = wrap_dim(a[2].integer(), input.ndim());
-      if (!shape.empty()) std::swap(shape[first], shape[second]);
-      out.push_back(like(input, shape));
-    },
-    .gradient = [](Gradient& g) { g.set(0, transpose(g.cotangent(), g.argument(1).integer(),
-                                                     g.argument(2).integer())); },
-    .view = [](Arguments a, ViewGeometry& view) {
-      view = geometry_of(a[0].tensor());
-      const int64_t ndim = static_cast<int64_t>(view.sizes.size());
-      const int64_t first = wrap_dim(a[1].integer(), ndim), second = wrap_dim(a[2].integer(), ndim);
-      if (ndim == 0) return true;
-      std::swap(view.sizes[first], view.sizes[second]);
-      std::swap(view.strides[first], view.strides[second]);
-      return true;
-    },
-    .write = [](Arguments a, const Tensor& value, SourceLocation at) {
-      return transpose(value, a[1].integer(), a[2].integer(), at);
-    },
+    .infer =
+        [](Arguments a, InferredTypes& out) {
+          const Tensor& input = a[0].tensor();
+          Shape shape = input.shape();
+          const int64_t first = wrap_dim(a[1].integer(), input.ndim()), second = wrap_dim(a[2].integer(), input.ndim());
+          if (!shape.empty()) std::swap(shape[first], shape[second]);
+          out.push_back(like(input, shape));
+        },
+    .gradient =
+        [](Gradient& g) { g.set(0, transpose(g.cotangent(), g.argument(1).integer(), g.argument(2).integer())); },
+    .view =
+        [](Arguments a, ViewGeometry& view) {
+          view = geometry_of(a[0].tensor());
+          const int64_t ndim = static_cast<int64_t>(view.sizes.size());
+          const int64_t first = wrap_dim(a[1].integer(), ndim), second = wrap_dim(a[2].integer(), ndim);
+          if (ndim == 0) return true;
+          std::swap(view.sizes[first], view.sizes[second]);
+          std::swap(view.strides[first], view.strides[second]);
+          return true;
+        },
+    .write = [](Arguments a, const Tensor& value,
+                SourceLocation at) { return transpose(value, a[1].integer(), a[2].integer(), at); },
     .traits = {.view = true},
 };
 
 constinit const Symbol expand_symbol{
     .signature = "torch.Tensor.expand(Tensor input, int[] size) -> Tensor",
     .documentation = "A view in which dimensions of size 1 and new leading dimensions repeat; -1 keeps a size.",
-    .infer = [](Arguments a, InferredTypes& out) {
-      const Tensor& input = a[0].tensor();
-      out.push_back(like(input, expanded(input.shape(), a[1].integers())));
-    },
+    .infer =
+        [](Arguments a, InferredTypes& out) {
+          const Tensor& input = a[0].tensor();
+          out.push_back(like(input, expanded(input.shape(), a[1].integers())));
+        },
     .gradient = [](Gradient& g) { g.set(0, g.cotangent()); },  // the driver sums over repeated dimensions
-    .view = [](Arguments a, ViewGeometry& view) {
-      const TensorImpl& input = *a[0].tensor().impl();
-      view.sizes = concrete_sizes(expanded(a[0].tensor().shape(), a[1].integers()));
-      const size_t added = view.sizes.size() - input.sizes.size();
-      view.strides.resize(view.sizes.size(), 0);
-      for (size_t d = 0; d < input.sizes.size(); ++d)
-        if (input.sizes[d] == view.sizes[d + added]) view.strides[d + added] = input.strides[d];
-      view.offset = input.offset;
-      return true;
-    },
-    .write = [](Arguments a, const Tensor& value, SourceLocation at) {
-      const Tensor& input = a[0].tensor();
-      require(input.numel() == value.numel(), overlapping_write);
-      return reshape(value, input.shape(), at);
-    },
+    .view =
+        [](Arguments a, ViewGeometry& view) {
+          const TensorImpl& input = *a[0].tensor().impl();
+          view.sizes = concrete_sizes(expanded(a[0].tensor().shape(), a[1].integers()));
+          const size_t added = view.sizes.size() - input.sizes.size();
+          view.strides.resize(view.sizes.size(), 0);
+          for (size_t d = 0; d < input.sizes.size(); ++d)
+            if (input.sizes[d] == view.sizes[d + added]) view.strides[d + added] = input.strides[d];
+          view.offset = input.offset;
+          return true;
+        },
+    .write =
+        [](Arguments a, const Tensor& value, SourceLocation at) {
+          const Tensor& input = a[0].tensor();
+          require(input.numel() == value.numel(), overlapping_write);
+          return reshape(value, input.shape(), at);
+        },
     .traits = {.view = true},
 };
 
 constinit const Symbol squeeze_symbol{
     .signature = "torch.squeeze(Tensor input, int[]? dim=None) -> Tensor",
     .documentation = "A view without the dimensions of size 1, or without those of them that `dim` names.",
-    .infer = [](Arguments a, InferredTypes& out) {
-      const Tensor& input = a[0].tensor();
-      const Shape shape = input.shape();
-      const auto removed = squeezed(shape, a[1]);
-      Shape result;
-      for (size_t d = 0; d < shape.size(); ++d)
-        if (!removed[d]) result.push_back(shape[d]);
-      out.push_back(like(input, result));
-    },
+    .infer =
+        [](Arguments a, InferredTypes& out) {
+          const Tensor& input = a[0].tensor();
+          const Shape shape = input.shape();
+          const auto removed = squeezed(shape, a[1]);
+          Shape result;
+          for (size_t d = 0; d < shape.size(); ++d)
+            if (!removed[d]) result.push_back(shape[d]);
+          out.push_back(like(input, result));
+        },
     .gradient = [](Gradient& g) { g.set(0, reshape(g.cotangent(), g.tensor(0).shape())); },
-    .view = [](Arguments a, ViewGeometry& view) {
-      const TensorImpl& input = *a[0].tensor().impl();
-      const auto removed = squeezed(a[0].tensor().shape(), a[1]);
-      for (size_t d = 0; d < input.sizes.size(); ++d) {
-        if (removed[d]) continue;
-        view.sizes.push_back(input.sizes[d]);
-        view.strides.push_back(input.strides[d]);
-      }
-      view.offset = input.offset;
-      return true;
-    },
+    .view =
+        [](Arguments a, ViewGeometry& view) {
+          const TensorImpl& input = *a[0].tensor().impl();
+          const auto removed = squeezed(a[0].tensor().shape(), a[1]);
+          for (size_t d = 0; d < input.sizes.size(); ++d) {
+            if (removed[d]) continue;
+            view.sizes.push_back(input.sizes[d]);
+            view.strides.push_back(input.strides[d]);
+          }
+          view.offset = input.offset;
+          return true;
+        },
     .write = write_reshaped,
     .traits = {.view = true},
 };
@@ -244,25 +256,28 @@ constinit const Symbol squeeze_symbol{
 constinit const Symbol unsqueeze_symbol{
     .signature = "torch.unsqueeze(Tensor input, int dim) -> Tensor",
     .documentation = "A view with a new dimension of size 1 at `dim`.",
-    .infer = [](Arguments a, InferredTypes& out) {
-      const Tensor& input = a[0].tensor();
-      Shape shape = input.shape();
-      shape.insert(normalize_dim(a[1].integer(), input.ndim() + 1), 1);
-      out.push_back(like(input, shape));
-    },
-    .gradient = [](Gradient& g) {
-      const int64_t dim = normalize_dim(g.argument(1).integer(), g.tensor(0).ndim() + 1);
-      g.set(0, squeeze(g.cotangent(), dim));
-    },
-    .view = [](Arguments a, ViewGeometry& view) {
-      view = geometry_of(a[0].tensor());
-      const int64_t ndim = static_cast<int64_t>(view.sizes.size());
-      const int64_t dim = normalize_dim(a[1].integer(), ndim + 1);
-      const int64_t stride = dim < ndim ? view.sizes[dim] * view.strides[dim] : 1;
-      view.sizes.insert(dim, 1);
-      view.strides.insert(dim, stride);
-      return true;
-    },
+    .infer =
+        [](Arguments a, InferredTypes& out) {
+          const Tensor& input = a[0].tensor();
+          Shape shape = input.shape();
+          shape.insert(normalize_dim(a[1].integer(), input.ndim() + 1), 1);
+          out.push_back(like(input, shape));
+        },
+    .gradient =
+        [](Gradient& g) {
+          const int64_t dim = normalize_dim(g.argument(1).integer(), g.tensor(0).ndim() + 1);
+          g.set(0, squeeze(g.cotangent(), dim));
+        },
+    .view =
+        [](Arguments a, ViewGeometry& view) {
+          view = geometry_of(a[0].tensor());
+          const int64_t ndim = static_cast<int64_t>(view.sizes.size());
+          const int64_t dim = normalize_dim(a[1].integer(), ndim + 1);
+          const int64_t stride = dim < ndim ? view.sizes[dim] * view.strides[dim] : 1;
+          view.sizes.insert(dim, 1);
+          view.strides.insert(dim, stride);
+          return true;
+        },
     .write = write_reshaped,
     .traits = {.view = true},
 };
@@ -270,94 +285,105 @@ constinit const Symbol unsqueeze_symbol{
 constinit const Symbol select_symbol{
     .signature = "torch.select(Tensor input, int dim, int index) -> Tensor",
     .documentation = "A view of one index along a dimension, which goes away.",
-    .infer = [](Arguments a, InferredTypes& out) {
-      const Tensor& input = a[0].tensor();
-      Shape shape = input.shape();
-      const int64_t dim = select_dim(a[1].integer(), input.ndim());
-      wrap_index(a[2].integer(), shape[dim]);
-      shape.erase(dim);
-      out.push_back(like(input, shape));
-    },
-    .gradient = [](Gradient& g) {
-      const Tensor input = g.tensor(0);
-      const int64_t dim = normalize_dim(g.argument(1).integer(), input.ndim());
-      const Int size = input.size(static_cast<int>(dim));
-      const Int index = wrap_index(g.argument(2).integer(), size);
-      const Tensor one = unsqueeze(g.cotangent(), dim);
-      g.set(0, pad_along(one, dim, index, size));
-    },
-    .view = [](Arguments a, ViewGeometry& view) {
-      view = geometry_of(a[0].tensor());
-      const int64_t dim = select_dim(a[1].integer(), static_cast<int64_t>(view.sizes.size()));
-      const int64_t index = wrap_index(a[2].integer(), view.sizes[dim]);
-      view.offset += index * view.strides[dim];
-      view.sizes.erase(dim);
-      view.strides.erase(dim);
-      return true;
-    },
-    .write = [](Arguments a, const Tensor& value, SourceLocation at) {
-      return select_scatter(a[0].tensor(), value, a[1].integer(), a[2].integer(), at);
-    },
+    .infer =
+        [](Arguments a, InferredTypes& out) {
+          const Tensor& input = a[0].tensor();
+          Shape shape = input.shape();
+          const int64_t dim = select_dim(a[1].integer(), input.ndim());
+          wrap_index(a[2].integer(), shape[dim]);
+          shape.erase(dim);
+          out.push_back(like(input, shape));
+        },
+    .gradient =
+        [](Gradient& g) {
+          const Tensor input = g.tensor(0);
+          const int64_t dim = normalize_dim(g.argument(1).integer(), input.ndim());
+          const Int size = input.size(static_cast<int>(dim));
+          const Int index = wrap_index(g.argument(2).integer(), size);
+          const Tensor one = unsqueeze(g.cotangent(), dim);
+          g.set(0, pad_along(one, dim, index, size));
+        },
+    .view =
+        [](Arguments a, ViewGeometry& view) {
+          view = geometry_of(a[0].tensor());
+          const int64_t dim = select_dim(a[1].integer(), static_cast<int64_t>(view.sizes.size()));
+          const int64_t index = wrap_index(a[2].integer(), view.sizes[dim]);
+          view.offset += index * view.strides[dim];
+          view.sizes.erase(dim);
+          view.strides.erase(dim);
+          return true;
+        },
+    .write = [](Arguments a, const Tensor& value,
+                SourceLocation at) { return select_scatter(a[0].tensor(), value, a[1].integer(), a[2].integer(), at); },
     .traits = {.view = true},
 };
 
 constinit const Symbol narrow_symbol{
     .signature = "torch.narrow(Tensor input, int dim, int start, int length) -> Tensor",
     .documentation = "A view of `length` indexes along a dimension, from `start` on.",
-    .infer = [](Arguments a, InferredTypes& out) {
-      const NarrowRange range = narrow_range(a);
-      Shape shape = a[0].tensor().shape();
-      shape[range.dim] = range.length;
-      out.push_back(like(a[0].tensor(), shape));
-    },
-    .gradient = [](Gradient& g) {
-      const NarrowRange range = narrow_range(g.arguments());
-      g.set(0, pad_along(g.cotangent(), range.dim, range.start, g.tensor(0).size(static_cast<int>(range.dim))));
-    },
-    .view = [](Arguments a, ViewGeometry& view) {
-      const NarrowRange range = narrow_range(a);
-      view = geometry_of(a[0].tensor());
-      view.offset += static_cast<int64_t>(range.start) * view.strides[range.dim];
-      view.sizes[range.dim] = range.length;
-      return true;
-    },
-    .write = [](Arguments a, const Tensor& value, SourceLocation at) {
-      const NarrowRange range = narrow_range(a);
-      return slice_scatter(a[0].tensor(), value, range.dim, range.start, range.start + range.length, 1, at);
-    },
+    .infer =
+        [](Arguments a, InferredTypes& out) {
+          const NarrowRange range = narrow_range(a);
+          Shape shape = a[0].tensor().shape();
+          shape[range.dim] = range.length;
+          out.push_back(like(a[0].tensor(), shape));
+        },
+    .gradient =
+        [](Gradient& g) {
+          const NarrowRange range = narrow_range(g.arguments());
+          g.set(0, pad_along(g.cotangent(), range.dim, range.start, g.tensor(0).size(static_cast<int>(range.dim))));
+        },
+    .view =
+        [](Arguments a, ViewGeometry& view) {
+          const NarrowRange range = narrow_range(a);
+          view = geometry_of(a[0].tensor());
+          view.offset += static_cast<int64_t>(range.start) * view.strides[range.dim];
+          view.sizes[range.dim] = range.length;
+          return true;
+        },
+    .write =
+        [](Arguments a, const Tensor& value, SourceLocation at) {
+          const NarrowRange range = narrow_range(a);
+          return slice_scatter(a[0].tensor(), value, range.dim, range.start, range.start + range.length, 1, at);
+        },
     .traits = {.view = true},
 };
 
 constinit const Symbol prims_slice_symbol{
     .signature = "prims.slice(Tensor input, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor",
     .documentation = "A view of start:end:step along a dimension, by Python's rules.",
-    .infer = [](Arguments a, InferredTypes& out) {
-      const SliceRange slice = slice_range(a);
-      Shape shape = a[0].tensor().shape();
-      shape[slice.dim] = slice.length;
-      out.push_back(like(a[0].tensor(), shape));
-    },
-    .gradient = [](Gradient& g) {
-      const SliceRange slice = slice_range(g.arguments());
-      const Int size = g.tensor(0).size(static_cast<int>(slice.dim));
-      const bool dense = !slice.step.is_symbolic() && slice.step.hint() == 1;
-      if (dense) g.set(0, pad_along(g.cotangent(), slice.dim, slice.range.start, size));
-      else g.set(0, spread(g.cotangent(), slice.dim, slice.range.start, size, slice.step));
-    },
-    .view = [](Arguments a, ViewGeometry& view) {
-      const SliceRange slice = slice_range(a);
-      view = geometry_of(a[0].tensor());
-      view.offset += static_cast<int64_t>(slice.range.start) * view.strides[slice.dim];
-      view.sizes[slice.dim] = slice.length;
-      // With one element the stride is irrelevant, and may overflow.
-      int64_t& stride = view.strides[slice.dim];
-      if (int64_t stepped; !__builtin_mul_overflow(stride, static_cast<int64_t>(a[4].integer()), &stepped)) stride = stepped;
-      return true;
-    },
-    .write = [](Arguments a, const Tensor& value, SourceLocation at) {
-      return slice_scatter(a[0].tensor(), value, a[1].integer(), a[2].optional_integer(), a[3].optional_integer(),
-                           a[4].integer(), at);
-    },
+    .infer =
+        [](Arguments a, InferredTypes& out) {
+          const SliceRange slice = slice_range(a);
+          Shape shape = a[0].tensor().shape();
+          shape[slice.dim] = slice.length;
+          out.push_back(like(a[0].tensor(), shape));
+        },
+    .gradient =
+        [](Gradient& g) {
+          const SliceRange slice = slice_range(g.arguments());
+          const Int size = g.tensor(0).size(static_cast<int>(slice.dim));
+          const bool dense = !slice.step.is_symbolic() && slice.step.hint() == 1;
+          if (dense) g.set(0, pad_along(g.cotangent(), slice.dim, slice.range.start, size));
+          else g.set(0, spread(g.cotangent(), slice.dim, slice.range.start, size, slice.step));
+        },
+    .view =
+        [](Arguments a, ViewGeometry& view) {
+          const SliceRange slice = slice_range(a);
+          view = geometry_of(a[0].tensor());
+          view.offset += static_cast<int64_t>(slice.range.start) * view.strides[slice.dim];
+          view.sizes[slice.dim] = slice.length;
+          // With one element the stride is irrelevant, and may overflow.
+          int64_t& stride = view.strides[slice.dim];
+          if (int64_t stepped; !__builtin_mul_overflow(stride, static_cast<int64_t>(a[4].integer()), &stepped))
+            stride = stepped;
+          return true;
+        },
+    .write =
+        [](Arguments a, const Tensor& value, SourceLocation at) {
+          return slice_scatter(a[0].tensor(), value, a[1].integer(), a[2].optional_integer(), a[3].optional_integer(),
+                               a[4].integer(), at);
+        },
     .python = "torch.ops.aten.slice({0}, {1}, {2}, {3}, {4})",
     .traits = {.view = true},
 };
@@ -367,10 +393,11 @@ constinit const Symbol contiguous_symbol{
     .documentation = "The tensor itself where its elements lie in order without gaps, else a copy in which they do.",
     .infer = [](Arguments a, InferredTypes& out) { out.push_back(like(a[0].tensor(), a[0].tensor().shape())); },
     .gradient = [](Gradient& g) { g.set(0, g.cotangent()); },
-    .view = [](Arguments a, ViewGeometry& view) {
-      view = geometry_of(a[0].tensor());
-      return a[0].tensor().impl()->is_contiguous;
-    },
+    .view =
+        [](Arguments a, ViewGeometry& view) {
+          view = geometry_of(a[0].tensor());
+          return a[0].tensor().impl()->is_contiguous;
+        },
     .write = [](Arguments, const Tensor& value, SourceLocation) { return value; },
     .traits = {.view = true},
 };
@@ -379,17 +406,18 @@ constinit const Symbol detach_symbol{
     .signature = "torch.detach(Tensor input) -> Tensor",
     .documentation = "The same values without history.",
     .infer = [](Arguments a, InferredTypes& out) { out.push_back(like(a[0].tensor(), a[0].tensor().shape())); },
-    .view = [](Arguments a, ViewGeometry& view) {
-      view = geometry_of(a[0].tensor());
-      return true;
-    },
+    .view =
+        [](Arguments a, ViewGeometry& view) {
+          view = geometry_of(a[0].tensor());
+          return true;
+        },
     .write = [](Arguments, const Tensor& value, SourceLocation) { return value; },
     .traits = {.view = true, .not_differentiable = true},
 };
 
 std::span<const Symbol* const> views_symbols() {
-  static constexpr const Symbol* all[] = {&permute_symbol, &transpose_symbol, &expand_symbol,      &squeeze_symbol,
-                                          &unsqueeze_symbol, &select_symbol,  &narrow_symbol,      &prims_slice_symbol,
+  static constexpr const Symbol* all[] = {&permute_symbol,    &transpose_symbol, &expand_symbol, &squeeze_symbol,
+                                          &unsqueeze_symbol,  &select_symbol,    &narrow_symbol, &prims_slice_symbol,
                                           &contiguous_symbol, &detach_symbol};
   return all;
 }

@@ -31,7 +31,9 @@ std::string identifier_of(std::string_view name) {
   return out.empty() ? "function" : out;
 }
 
-void infer_first(Arguments a, InferredTypes& out) { out.push_back({a[0].tensor().shape(), a[0].tensor().dtype(), a[0].tensor().device()}); }
+void infer_first(Arguments a, InferredTypes& out) {
+  out.push_back({a[0].tensor().shape(), a[0].tensor().dtype(), a[0].tensor().device()});
+}
 
 }  // namespace
 
@@ -50,17 +52,20 @@ constinit const Symbol prims_once_differentiable_symbol{
     .signature = "prims.once_differentiable(Tensor gradient, str function) -> Tensor",
     .documentation = "A gradient of a function that can be differentiated once.",
     .infer = infer_first,
-    .gradient = [](Gradient& g) {
-      const std::string message = text::cat("a second derivative of ", g.argument(1).string(), ", which is marked once_differentiable");
-      const Tensor cotangent = g.cotangent();  // arguments are views
-      const Argument arguments[] = {cotangent, std::string_view(message)};
-      g.set(0, dispatch(prims_no_gradient_symbol, arguments, {}));
-    },
-    .view = [](Arguments a, ViewGeometry& view) {
-      const TensorImpl& viewed = *a[0].tensor().impl();
-      view = {viewed.sizes, viewed.strides, viewed.offset};
-      return true;
-    },
+    .gradient =
+        [](Gradient& g) {
+          const std::string message =
+              text::cat("a second derivative of ", g.argument(1).string(), ", which is marked once_differentiable");
+          const Tensor cotangent = g.cotangent();  // arguments are views
+          const Argument arguments[] = {cotangent, std::string_view(message)};
+          g.set(0, dispatch(prims_no_gradient_symbol, arguments, {}));
+        },
+    .view =
+        [](Arguments a, ViewGeometry& view) {
+          const TensorImpl& viewed = *a[0].tensor().impl();
+          view = {viewed.sizes, viewed.strides, viewed.offset};
+          return true;
+        },
     .python = "{0}.view_as({0})",
     .traits = {.view = true},
 };
@@ -70,8 +75,9 @@ constinit const Symbol prims_no_gradient_symbol{
     .documentation = "An error with this text.",
     .infer = infer_first,
     .python = "no_gradient({0}, {1})",
-    .python_definition = "def no_gradient(cotangent, message):\n"
-                         "  raise RuntimeError(message)\n",
+    .python_definition =
+        "def no_gradient(cotangent, message):\n"
+        "  raise RuntimeError(message)\n",
     .traits = {.not_differentiable = true},
 };
 

@@ -17,8 +17,9 @@ namespace {
 
 Interpreter& interpreter_for(const NumberProxy* symbol) {
   if (Interpreter* interpreter = innermost_interpreter()) return *interpreter;
-  throw UserError(text::cat("the number ", symbol != nullptr ? std::string_view(symbol->name) : "",
-                            " of a traced function is used after its trace has ended; return it from the function instead"));
+  throw UserError(
+      text::cat("the number ", symbol != nullptr ? std::string_view(symbol->name) : "",
+                " of a traced function is used after its trace has ended; return it from the function instead"));
 }
 
 template <class T>
@@ -47,7 +48,9 @@ void refuse_overflow() { throw UnplacedError("a size or a count of elements does
 void refuse_division_by_zero() { throw UnplacedError("division of an integer by zero"); }
 
 Int record_integer(NumberOperation operation, Int a, Int b) { return interpreter_for(a, b).integer(operation, a, b); }
-Float record_float(NumberOperation operation, Float a, Float b) { return interpreter_for(a, b).floating(operation, a, b); }
+Float record_float(NumberOperation operation, Float a, Float b) {
+  return interpreter_for(a, b).floating(operation, a, b);
+}
 Bool record_comparison(NumberOperation operation, Float a, Float b) {
   return interpreter_for(a, b).comparison(operation, a, b);
 }

@@ -41,11 +41,12 @@ constinit const Symbol prims_clear_collection_symbol{
 constinit const Symbol prims_copy__symbol{
     .signature = "prims.copy_(Tensor source, Tensor destination) -> Tensor",
     .documentation = "Writes source into destination's memory. The sizes and dtypes are equal.",
-    .infer = [](Arguments a, InferredTypes& out) {
-      const Tensor &source = a[0].tensor(), &destination = a[1].tensor();
-      check_same_type(source, destination);
-      out.push_back(like(destination, destination.shape()));
-    },
+    .infer =
+        [](Arguments a, InferredTypes& out) {
+          const Tensor &source = a[0].tensor(), &destination = a[1].tensor();
+          check_same_type(source, destination);
+          out.push_back(like(destination, destination.shape()));
+        },
     .gradient = [](Gradient& g) { g.set(0, g.cotangent()); },
     .python = "{1}.copy_({0})",
     .traits = {.side_effect = true},
@@ -53,21 +54,25 @@ constinit const Symbol prims_copy__symbol{
 
 constinit const Symbol prims_with_history_symbol{
     .signature = "prims.with_history(Tensor value, Tensor source) -> Tensor",
-    .documentation = "The values of one tensor with the gradient of another: what a write leaves of a tensor where gradients are off.",
-    .infer = [](Arguments a, InferredTypes& out) {
-      check_same_type(a[0].tensor(), a[1].tensor());
-      out.push_back(like(a[0].tensor(), a[0].tensor().shape()));
-    },
+    .documentation =
+        "The values of one tensor with the gradient of another: what a write leaves of a tensor where gradients are off.",
+    .infer =
+        [](Arguments a, InferredTypes& out) {
+          check_same_type(a[0].tensor(), a[1].tensor());
+          out.push_back(like(a[0].tensor(), a[0].tensor().shape()));
+        },
     .gradient = [](Gradient& g) { g.set(1, g.cotangent()); },
-    .view = [](Arguments a, ViewGeometry& view) {
-      check_same_type(a[0].tensor(), a[1].tensor());
-      const TensorImpl& value = *a[0].tensor().impl();
-      view = {value.sizes, value.strides, value.offset};
-      return true;
-    },
+    .view =
+        [](Arguments a, ViewGeometry& view) {
+          check_same_type(a[0].tensor(), a[1].tensor());
+          const TensorImpl& value = *a[0].tensor().impl();
+          view = {value.sizes, value.strides, value.offset};
+          return true;
+        },
     .python = "with_history({0}, {1})",
-    .python_definition = "def with_history(value, source):\n"
-                         "  return value.view_as(value)\n",
+    .python_definition =
+        "def with_history(value, source):\n"
+        "  return value.view_as(value)\n",
     .traits = {.view = true},
 };
 
@@ -101,8 +106,9 @@ constinit const Symbol prims_unpack_field_symbol{
     .signature = "prims.unpack_field() -> ()",
     .documentation = "A member of a structure, by name.",
     .python = "unpack_field({0}, {1})",
-    .python_definition = "def unpack_field(structure, name):\n"
-                         "  return structure[name] if isinstance(structure, dict) else getattr(structure, name)\n",
+    .python_definition =
+        "def unpack_field(structure, name):\n"
+        "  return structure[name] if isinstance(structure, dict) else getattr(structure, name)\n",
     .traits = {.structural = true},
 };
 
@@ -122,8 +128,9 @@ constinit const Symbol prims_check_strides_symbol{
     .signature = "prims.check_strides() -> ()",
     .documentation = "Guard: a tensor has these strides, for which the function asked.",
     .python = "check_strides({0}, {1})",
-    .python_definition = "def check_strides(x, strides):\n"
-                         "  assert tuple(x.stride()) == tuple(strides), x.stride()\n",
+    .python_definition =
+        "def check_strides(x, strides):\n"
+        "  assert tuple(x.stride()) == tuple(strides), x.stride()\n",
     .traits = {.side_effect = true, .structural = true},
 };
 
@@ -131,8 +138,9 @@ constinit const Symbol prims_check_number_symbol{
     .signature = "prims.check_number() -> ()",
     .documentation = "Guard: a number has this value.",
     .python = "check_number({0}, {1})",
-    .python_definition = "def check_number(n, value):\n"
-                         "  assert type(n) is type(value) and (n == value or n != n and value != value), n\n",
+    .python_definition =
+        "def check_number(n, value):\n"
+        "  assert type(n) is type(value) and (n == value or n != n and value != value), n\n",
     .traits = {.side_effect = true, .structural = true},
 };
 
@@ -140,8 +148,9 @@ constinit const Symbol prims_check_condition_symbol{
     .signature = "prims.check_condition() -> ()",
     .documentation = "Guard: a comparison of symbols had this outcome.",
     .python = "check_condition({0}, {1})",
-    .python_definition = "def check_condition(outcome, expected):\n"
-                         "  assert outcome == expected\n",
+    .python_definition =
+        "def check_condition(outcome, expected):\n"
+        "  assert outcome == expected\n",
     .traits = {.side_effect = true, .structural = true},
 };
 
@@ -149,8 +158,9 @@ constinit const Symbol prims_check_string_symbol{
     .signature = "prims.check_string() -> ()",
     .documentation = "Guard: a string has this value.",
     .python = "check_string({0}, {1})",
-    .python_definition = "def check_string(text, value):\n"
-                         "  assert text == value, text\n",
+    .python_definition =
+        "def check_string(text, value):\n"
+        "  assert text == value, text\n",
     .traits = {.side_effect = true, .structural = true},
 };
 
@@ -158,8 +168,9 @@ constinit const Symbol prims_check_length_symbol{
     .signature = "prims.check_length() -> ()",
     .documentation = "Guard: a list has this many items.",
     .python = "check_length({0}, {1})",
-    .python_definition = "def check_length(items, length):\n"
-                         "  assert len(items) == length, len(items)\n",
+    .python_definition =
+        "def check_length(items, length):\n"
+        "  assert len(items) == length, len(items)\n",
     .traits = {.side_effect = true, .structural = true},
 };
 
@@ -167,8 +178,9 @@ constinit const Symbol prims_check_none_symbol{
     .signature = "prims.check_none() -> ()",
     .documentation = "Guard: an optional argument is not given.",
     .python = "check_none({0})",
-    .python_definition = "def check_none(value):\n"
-                         "  assert value is None, value\n",
+    .python_definition =
+        "def check_none(value):\n"
+        "  assert value is None, value\n",
     .traits = {.side_effect = true, .structural = true},
 };
 
@@ -176,8 +188,9 @@ constinit const Symbol prims_check_literal_symbol{
     .signature = "prims.check_literal() -> ()",
     .documentation = "Guard: a dtype, device or setting has this value.",
     .python = "check_literal({0}, {1})",
-    .python_definition = "def check_literal(value, expected):\n"
-                         "  assert value == expected, value\n",
+    .python_definition =
+        "def check_literal(value, expected):\n"
+        "  assert value == expected, value\n",
     .traits = {.side_effect = true, .structural = true},
 };
 
@@ -195,17 +208,16 @@ constinit const Symbol prims_check_aliases_symbol{
 };
 
 std::span<const Symbol* const> structural_symbols() {
-  static constexpr const Symbol* all[] = {&prims_return_symbol,        &prims_del_symbol,
-      &prims_unpack_sequence_symbol,
-                                          &prims_clear_collection_symbol, &prims_copy__symbol, &prims_with_history_symbol,
-                                              &prims_get_grad_symbol,
-                                          &prims_put_grad_symbol,      &prims_unpack_trivial_symbol,
-                                              &prims_shape_symbol, &prims_unpack_field_symbol,
-                                          &prims_check_tensor_symbol,  &prims_check_strides_symbol, &prims_check_number_symbol,
-                                              &prims_check_condition_symbol,
-                                          &prims_check_string_symbol,  &prims_check_length_symbol,
-                                              &prims_check_none_symbol,
-                                          &prims_check_literal_symbol, &prims_check_aliases_symbol};
+  static constexpr const Symbol* all[] = {&prims_return_symbol,          &prims_del_symbol,
+                                          &prims_unpack_sequence_symbol, &prims_clear_collection_symbol,
+                                          &prims_copy__symbol,           &prims_with_history_symbol,
+                                          &prims_get_grad_symbol,        &prims_put_grad_symbol,
+                                          &prims_unpack_trivial_symbol,  &prims_shape_symbol,
+                                          &prims_unpack_field_symbol,    &prims_check_tensor_symbol,
+                                          &prims_check_strides_symbol,   &prims_check_number_symbol,
+                                          &prims_check_condition_symbol, &prims_check_string_symbol,
+                                          &prims_check_length_symbol,    &prims_check_none_symbol,
+                                          &prims_check_literal_symbol,   &prims_check_aliases_symbol};
   return all;
 }
 

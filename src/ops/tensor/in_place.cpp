@@ -52,7 +52,8 @@ Tensor without_repetitions(Tensor tensor, SourceLocation at) {
 
 // If elements of the tensor overlap, an in-place operator is applied to an element several times: it must be
 // idempotent.
-void check_is_idempotent(const Symbol& symbol, SmallVector<Argument, 6>& arguments, const Tensor& value, SourceLocation at) {
+void check_is_idempotent(const Symbol& symbol, SmallVector<Argument, 6>& arguments, const Tensor& value,
+                         SourceLocation at) {
   const Tensor& destination = arguments[0].tensor();
   if (!has_memory(destination) || destination.impl()->is_contiguous ||
       !may_overlap_itself(destination.impl()->sizes, destination.impl()->strides))

@@ -56,13 +56,11 @@ Tensor Tensor::operator()(const Index& a, const Index& b, const Index& c, const 
   return get_item(*this, a, b, c, d, e, f);
 }
 Tensor Tensor::operator()(const Index& a, const Index& b, const Index& c, const Index& d, const Index& e,
-                          const Index& f,
-                          const Index& g) const {
+                          const Index& f, const Index& g) const {
   return get_item(*this, a, b, c, d, e, f, g);
 }
 Tensor Tensor::operator()(const Index& a, const Index& b, const Index& c, const Index& d, const Index& e,
-                          const Index& f,
-                          const Index& g, const Index& h) const {
+                          const Index& f, const Index& g, const Index& h) const {
   return get_item(*this, a, b, c, d, e, f, g, h);
 }
 Tensor Tensor::operator[](const Index& index) const { return get_item(*this, index); }
@@ -72,13 +70,15 @@ void Tensor::operator=(const Operand& value) && {
   if (value.kind() == Operand::Kind::none || (!defined() && !elements)) throw_deferred_error();
   forget_deferred_error();
   if (!defined() && !elements) throw UserError("a value is assigned to an undefined tensor", value.at());
-  if (value.kind() == Operand::Kind::none) throw UserError("x(…) = value: the value is an undefined tensor", value.at());
+  if (value.kind() == Operand::Kind::none)
+    throw UserError("x(…) = value: the value is an undefined tensor", value.at());
   if (elements) return elements->assign(value, value.at());
   // Nobody else holds what would be written: the tensor is a temporary.
   const bool unseen = impl_->owners == 1 && (is_proxy(*this) ? !impl_->base : impl_->storage->owners == 1);
   if (unseen)
-    throw UserError("x(…) = value writes into a copy that is dropped: the left side is the result of an operator, not an index of a tensor",
-                    value.at());
+    throw UserError(
+        "x(…) = value writes into a copy that is dropped: the left side is the result of an operator, not an index of a tensor",
+        value.at());
   fulgurite::copy_(*this, value, value.at());
 }
 

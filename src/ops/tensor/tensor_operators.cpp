@@ -38,7 +38,8 @@ Tensor operator&(const Operand& a, const Operand& b) { return bitwise_and(a, b, 
 Tensor operator|(const Operand& a, const Operand& b) { return bitwise_or(a, b, a.at()); }
 Tensor operator^(const Operand& a, const Operand& b) { return bitwise_xor(a, b, a.at()); }
 Tensor operator~(const Operand& a) {
-  if (!a.is_tensor() && a.kind() != Operand::Kind::none) throw UserError("~ of a number: it inverts a tensor's bits", a.at());
+  if (!a.is_tensor() && a.kind() != Operand::Kind::none)
+    throw UserError("~ of a number: it inverts a tensor's bits", a.at());
   return bitwise_not(a.is_tensor() ? a.tensor() : Tensor(), a.at());
 }
 Tensor operator-(const Operand& a) {
@@ -110,7 +111,8 @@ Tensor operator^=(Tensor&& a, const Operand& b) { return update(a, b, xor_bits);
 namespace {
 
 void check_defined(const Tensor& tensor, SourceLocation at) {
-  if (!tensor.defined()) throw UserError("to() of an undefined tensor: default-constructed, moved from, or a grad() before backward()", at);
+  if (!tensor.defined())
+    throw UserError("to() of an undefined tensor: default-constructed, moved from, or a grad() before backward()", at);
 }
 
 }  // namespace

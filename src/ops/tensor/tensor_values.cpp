@@ -16,9 +16,16 @@ namespace fulgurite {
 namespace {
 
 std::string_view cpp_type(Dtype dtype) {
-  static constexpr std::string_view types[dtype_count] = {
-      "double", "float", "float after to(Dtype::f32)", "float after to(Dtype::f32)", "int64_t", "int32_t", "int16_t", "int8_t",
-      "uint8_t", "bool"};
+  static constexpr std::string_view types[dtype_count] = {"double",
+                                                          "float",
+                                                          "float after to(Dtype::f32)",
+                                                          "float after to(Dtype::f32)",
+                                                          "int64_t",
+                                                          "int32_t",
+                                                          "int16_t",
+                                                          "int8_t",
+                                                          "uint8_t",
+                                                          "bool"};
   return types[static_cast<int>(dtype)];
 }
 
@@ -32,7 +39,8 @@ const TensorImpl& element_of(const Tensor& tensor, SourceLocation at) {
 void check_type(const Tensor& tensor, Dtype wanted, const char* what, SourceLocation at) {
   if (!tensor.defined() || tensor.dtype() == wanted) return;
   throw UserError(text::cat(what, "<", cpp_type(wanted), ">() of ", type_text(tensor), ": its elements are ",
-                            cpp_type(tensor.dtype())), at);
+                            cpp_type(tensor.dtype())),
+                  at);
 }
 
 }  // namespace
@@ -45,9 +53,11 @@ const TensorImpl& demand_elements(const Tensor& tensor, const char* what, Source
   if (impl.proxy) {
     std::string_view file = impl.born.file;
     if (const size_t slash = file.rfind('/'); slash != std::string_view::npos) file.remove_prefix(slash + 1);
-    throw UserError(text::cat(what, " of ", type_text(tensor), ": this tensor is a value of a trace that has ended",
-                              impl.born.line > 0 ? text::cat(" (made at ", file, ":", impl.born.line, ")") : std::string(),
-                              "; return it from the traced function instead"), at);
+    throw UserError(
+        text::cat(what, " of ", type_text(tensor), ": this tensor is a value of a trace that has ended",
+                  impl.born.line > 0 ? text::cat(" (made at ", file, ":", impl.born.line, ")") : std::string(),
+                  "; return it from the traced function instead"),
+        at);
   }
   need_elements(impl);
   return impl;
@@ -97,7 +107,8 @@ int64_t detail::integer_of(const Tensor& tensor, SourceLocation at) {
 Tensor::operator bool() const {
   const TensorImpl& impl = demand_elements(*this, "a condition", {});
   if (impl.numel() != 1)
-    throw UserError(text::cat("a condition on ", type_text(*this), " is ambiguous: use any() or all(), or ~, & and | for each element"));
+    throw UserError(text::cat("a condition on ", type_text(*this),
+                              " is ambiguous: use any() or all(), or ~, & and | for each element"));
   return read_floating(impl.data(), impl.dtype) != 0;
 }
 

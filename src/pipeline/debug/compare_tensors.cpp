@@ -54,7 +54,8 @@ std::vector<double> elements_of(const Tensor& tensor) {
   return out;
 }
 
-std::optional<ElementDifference> find_difference(const Tensor& actual, const Tensor& expected, AllowedDifference allowed) {
+std::optional<ElementDifference> find_difference(const Tensor& actual, const Tensor& expected,
+                                                 AllowedDifference allowed) {
   const std::vector<double> a = elements_of(actual), b = elements_of(expected);
   constexpr double least = 1e-3;
   const double absolute = allowed.absolute * std::max(largest_of(b), least);

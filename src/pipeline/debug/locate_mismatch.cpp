@@ -13,9 +13,14 @@ namespace {
 
 class Prefixes {
  public:
-  Prefixes(const Trace& trace, const BoundSymbol& fusion, const std::vector<Tensor>& inputs, const std::vector<std::string>& executors,
-           const std::vector<std::string>& reference, const TensorDifference& difference)
-      : trace_(trace), ops_(fusion.subsymbols.read()), executors_(executors), reference_(reference), difference_(difference) {
+  Prefixes(const Trace& trace, const BoundSymbol& fusion, const std::vector<Tensor>& inputs,
+           const std::vector<std::string>& executors, const std::vector<std::string>& reference,
+           const TensorDifference& difference)
+      : trace_(trace),
+        ops_(fusion.subsymbols.read()),
+        executors_(executors),
+        reference_(reference),
+        difference_(difference) {
     const Trace slice = slice_of_op(trace, fusion);
     for (size_t i = 0; i < slice.args.size(); ++i) given_.emplace_back(slice.args[i].tensor().id, inputs[i]);
     for (size_t i = 0; i < ops_.size(); ++i) {
@@ -62,7 +67,8 @@ class Prefixes {
     for (const BoundSymbol& op : ops_.first(count)) {
       part.bound_symbols.push_back(op);
       for_each_output(op, [&](const Value& value) {
-        if (value.is_tensor() && (last_read_.at(value.tensor().id) >= count || is_read_by(reader, value))) result.args.push_back(value);
+        if (value.is_tensor() && (last_read_.at(value.tensor().id) >= count || is_read_by(reader, value)))
+          result.args.push_back(value);
       });
     }
     part.bound_symbols.push_back(std::move(result));
@@ -84,7 +90,9 @@ class Prefixes {
   static bool is_read_by(const BoundSymbol* reader, const Value& value) {
     bool is_read = false;
     if (reader)
-      for_each_argument(*reader, [&](const Value& argument) { is_read = is_read || (argument.is_tensor() && argument.tensor().id == value.tensor().id); });
+      for_each_argument(*reader, [&](const Value& argument) {
+        is_read = is_read || (argument.is_tensor() && argument.tensor().id == value.tensor().id);
+      });
     return is_read;
   }
 
@@ -100,9 +108,9 @@ class Prefixes {
 
 }  // namespace
 
-std::optional<Mismatch> locate_mismatch(const Trace& trace, const BoundSymbol& fusion, const std::vector<Tensor>& inputs,
-                                         const std::vector<std::string>& executors, const std::vector<std::string>& reference,
-                                         const TensorDifference& difference) {
+std::optional<Mismatch> locate_mismatch(const Trace& trace, const BoundSymbol& fusion,
+                                        const std::vector<Tensor>& inputs, const std::vector<std::string>& executors,
+                                        const std::vector<std::string>& reference, const TensorDifference& difference) {
   return Prefixes(trace, fusion, inputs, executors, reference, difference).run();
 }
 

@@ -10,7 +10,7 @@ namespace fulgurite {
 
 /// The op of a fusion that computes a wrong result.
 struct Mismatch {
-  size_t op = 0;     // among the fusion's
+  size_t op = 0;       // among the fusion's
   Value value;         // the value whose elements differ
   std::string detail;  // the text that `difference` returned for it
 };
@@ -20,7 +20,7 @@ using TensorDifference = std::function<std::string(const Tensor& actual, const T
 /// differs from `reference`: the mismatch is its last op, or one that it reads if that is wrong already. nullopt if all
 /// of them agree. `inputs` are the fusion's inputs, in the order of slice_of_op.
 std::optional<Mismatch> locate_mismatch(const Trace&, const BoundSymbol& fusion, const std::vector<Tensor>& inputs,
-                                         const std::vector<std::string>& executors, const std::vector<std::string>& reference,
-                                         const TensorDifference& difference);
+                                        const std::vector<std::string>& executors,
+                                        const std::vector<std::string>& reference, const TensorDifference& difference);
 
 }  // namespace fulgurite

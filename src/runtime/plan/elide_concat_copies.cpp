@@ -33,7 +33,8 @@ struct ConcatSlice {
 
 class ElideConcatCopies {
  public:
-  explicit ElideConcatCopies(ExecutionPlan& plan) : plan_(plan), readers_(plan.slots.size(), 0), maker_(plan.slots.size(), -1) {
+  explicit ElideConcatCopies(ExecutionPlan& plan)
+      : plan_(plan), readers_(plan.slots.size(), 0), maker_(plan.slots.size(), -1) {
     for (size_t i = 0; i < plan.steps.size(); ++i) {
       const Step& step = plan.steps[i];
       for (const int operand : step.operands) ++readers_[plan.slots[operand].root];
@@ -47,7 +48,9 @@ class ElideConcatCopies {
     std::erase_if(plan_.steps, is_concatenated);
   }
 
-  static bool is_cat(const Step& step) { return step.kind == Step::Kind::kernel && step.bound->symbol == &cat_symbol && step.bound->args.size() > 1; }
+  static bool is_cat(const Step& step) {
+    return step.kind == Step::Kind::kernel && step.bound->symbol == &cat_symbol && step.bound->args.size() > 1;
+  }
 
  private:
   struct Change {
@@ -79,11 +82,15 @@ class ElideConcatCopies {
     const Slot& part = plan_.slots[operand];
     const Slot& root = plan_.slots[part.root];
     const int maker = maker_[part.root];
-    if (root.storage_class != StorageClass::arena || maker < 0 || readers_[part.root] != 1 || part.dtype != dtype || storage_class.run == 0) return false;
+    if (root.storage_class != StorageClass::arena || maker < 0 || readers_[part.root] != 1 || part.dtype != dtype ||
+        storage_class.run == 0)
+      return false;
     const Implementation& implementation = *plan_.steps[maker].bound->implementation;
     if (!implementation.takes_result_strides) return false;
     // The operand must be all of its root, contiguous.
-    if (part.offset != 0 || part.strides() != contiguous_strides(part.sizes()) || part.element_count() != root.element_count()) return false;
+    if (part.offset != 0 || part.strides() != contiguous_strides(part.sizes()) ||
+        part.element_count() != root.element_count())
+      return false;
     for (size_t i = 0; i < plan_.slots.size(); ++i) {
       const Slot& slot = plan_.slots[i];
       if (slot.root != part.root) continue;

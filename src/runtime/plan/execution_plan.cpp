@@ -23,7 +23,8 @@ Sizes concrete_sizes(const TensorProxy& proxy) {
   Sizes sizes;
   for (const Int size : proxy.shape) {
     if (size.is_symbolic() && size.proxy()->constraint != NumberProxy::Constraint::fixed)
-      throw InternalError(text::cat("a program needs sizes that are fixed, and ", proxy.name, " has ", proxy.type_text()));
+      throw InternalError(
+          text::cat("a program needs sizes that are fixed, and ", proxy.name, " has ", proxy.type_text()));
     sizes.push_back(size.hint());
   }
   return sizes;
@@ -48,7 +49,8 @@ class PlanBuilder final : public ArgumentPack::Resolver {
     plan_.slots.reserve(plan_.inputs.size() + steps);
     plan_.steps.reserve(steps);
     for (size_t i = 0; i < symbols.size(); ++i) add(symbols[i], i);
-    for (const Value& result : returned_values(plan_.trace)) plan_.results.push_back(result.is_tensor() ? slot(result) : -1);
+    for (const Value& result : returned_values(plan_.trace))
+      plan_.results.push_back(result.is_tensor() ? slot(result) : -1);
     place_results();
     write_into_inputs();
     drop_arena_views();
@@ -58,7 +60,9 @@ class PlanBuilder final : public ArgumentPack::Resolver {
     return std::move(plan_);
   }
 
-  Tensor tensor(const detail::Ref<TensorProxy>& proxy) override { return geometry_only(plan_.slots[slot(Value(proxy))]); }
+  Tensor tensor(const detail::Ref<TensorProxy>& proxy) override {
+    return geometry_only(plan_.slots[slot(Value(proxy))]);
+  }
 
  private:
   size_t id_of(const Value& value) {
@@ -68,7 +72,8 @@ class PlanBuilder final : public ArgumentPack::Resolver {
   }
   int slot(const Value& value) {
     const int found = slot_of_[id_of(value)];
-    if (found < 0) throw InternalError(text::cat(plan_.trace.name, " uses ", value.tensor().name, ", which nothing before makes"));
+    if (found < 0)
+      throw InternalError(text::cat(plan_.trace.name, " uses ", value.tensor().name, ", which nothing before makes"));
     return found;
   }
   int step_index() const { return static_cast<int>(plan_.steps.size()); }
@@ -76,7 +81,8 @@ class PlanBuilder final : public ArgumentPack::Resolver {
   const Geometry* add_geometry(const Sizes& sizes, const Sizes& strides) {
     // Most slots have the geometry of one of the last few.
     size_t looked_at = 0;
-    for (auto known = plan_.geometries.rbegin(); known != plan_.geometries.rend() && looked_at < 4; ++known, ++looked_at)
+    for (auto known = plan_.geometries.rbegin(); known != plan_.geometries.rend() && looked_at < 4;
+         ++known, ++looked_at)
       if (known->sizes == sizes && known->strides == strides) return &*known;
     plan_.geometries.push_back({sizes, strides});
     return &plan_.geometries.back();
@@ -95,7 +101,9 @@ class PlanBuilder final : public ArgumentPack::Resolver {
   int add_slot(Dtype dtype, const Sizes& sizes, StorageClass storage_class) {
     return add_slot(dtype, add_geometry(sizes, contiguous_strides(sizes)), storage_class);
   }
-  int add_slot(const TensorProxy& proxy, StorageClass storage_class) { return add_slot(proxy.dtype, concrete_sizes(proxy), storage_class); }
+  int add_slot(const TensorProxy& proxy, StorageClass storage_class) {
+    return add_slot(proxy.dtype, concrete_sizes(proxy), storage_class);
+  }
 
   void add_step(Step step) {
     for (const int operand : step.operands) {
@@ -115,13 +123,15 @@ class PlanBuilder final : public ArgumentPack::Resolver {
 
   void add(const BoundSymbol& bound, size_t position) {
     const Symbol* symbol = bound.symbol;
-    if (symbol == &prims_return_symbol || symbol == &prims_del_symbol || symbol == &prims_clear_collection_symbol) return;
+    if (symbol == &prims_return_symbol || symbol == &prims_del_symbol || symbol == &prims_clear_collection_symbol)
+      return;
     if (symbol == &prims_unpack_sequence_symbol) add_unpack(bound);
     else if (symbol == &prims_copy__symbol) add_write(bound, position);
     else if (bound.implementation != nullptr) add_kernel(bound);
     else if (symbol->view != nullptr) add_view(bound);
     else
-      throw InternalError(text::cat(symbol->qualified_name(), " has no implementation in the execution trace ", plan_.trace.name));
+      throw InternalError(
+          text::cat(symbol->qualified_name(), " has no implementation in the execution trace ", plan_.trace.name));
   }
 
   // The items of a collection are already inputs of the program; an item may have been renamed.
@@ -129,7 +139,8 @@ class PlanBuilder final : public ArgumentPack::Resolver {
     std::vector<Value> from, to;
     for_each_argument(bound, [&](const Value& value) { from.push_back(value); });
     for_each_output(bound, [&](const Value& value) { to.push_back(value); });
-    if (from.size() != to.size()) throw InternalError("prims.unpack_sequence gives another number of items than it takes");
+    if (from.size() != to.size())
+      throw InternalError("prims.unpack_sequence gives another number of items than it takes");
     for (size_t i = 0; i < to.size(); ++i)
       if (to[i].is_tensor()) slot_of_[id_of(to[i])] = slot(from[i]);
   }
@@ -142,7 +153,8 @@ class PlanBuilder final : public ArgumentPack::Resolver {
     step.operands = operands(bound);
     step.result = static_cast<int>(plan_.slots.size());
     for_each_output(bound, [&](const Value& output) {
-      if (!output.is_tensor()) throw InternalError(text::cat(bound.symbol->qualified_name(), " gives something else than tensors"));
+      if (!output.is_tensor())
+        throw InternalError(text::cat(bound.symbol->qualified_name(), " gives something else than tensors"));
       slot_of_[id_of(output)] = add_slot(output.tensor(), is_call ? StorageClass::fresh : StorageClass::arena);
       ++step.result_count;
     });
@@ -260,13 +272,16 @@ class PlanBuilder final : public ArgumentPack::Resolver {
       const Step& step = plan_.steps[i];
       for (const int operand : step.operands) readers[plan_.slots[operand].root].push_back(static_cast<int>(i));
       if (step.kind == Step::Kind::write) ++writes[plan_.slots[step.result].root];
-      else for (int k = 0; k < step.result_count; ++k) producer[step.result + k] = static_cast<int>(i);
+      else
+        for (int k = 0; k < step.result_count; ++k) producer[step.result + k] = static_cast<int>(i);
     }
     for (const Step& write : plan_.steps) {
       if (write.kind != Step::Kind::write) continue;
       Slot& source = plan_.slots[write.source];
       const Slot& destination = plan_.slots[write.result];
-      if (source.storage_class != StorageClass::arena || source.root != write.source || destination.storage_class != StorageClass::input) continue;
+      if (source.storage_class != StorageClass::arena || source.root != write.source ||
+          destination.storage_class != StorageClass::input)
+        continue;
       if (writes[write.result] != 1) continue;
       const int made = producer[write.source];
       const Step& maker = plan_.steps[made];
@@ -336,8 +351,6 @@ ExecutionPlan make_execution_plan(const Trace& trace) {
   return plan;
 }
 
-Tensor geometry_only(const Slot& slot) {
-  return meta_tensor(slot.sizes(), slot.strides(), slot.offset, slot.dtype);
-}
+Tensor geometry_only(const Slot& slot) { return meta_tensor(slot.sizes(), slot.strides(), slot.offset, slot.dtype); }
 
 }  // namespace fulgurite

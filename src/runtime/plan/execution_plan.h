@@ -33,11 +33,11 @@ struct Slot {
   // For a view of memory that the program allocates, which is fully known when planning: relative to the root's first
   // element.
   int64_t offset = 0;
-  int root = -1;              // itself, unless it is a view or reuses another value's buffer
-  bool escapes = false;       // a result of the program: its tensor object must be a new one in each run
-  int first = 0, last = 0;    // for a root: the steps between which it or a view of it is used
-  int64_t arena_offset = 0;   // for a root in the arena, in bytes
-  int destination = -1;       // for a value written directly into an input: that input
+  int root = -1;             // itself, unless it is a view or reuses another value's buffer
+  bool escapes = false;      // a result of the program: its tensor object must be a new one in each run
+  int first = 0, last = 0;   // for a root: the steps between which it or a view of it is used
+  int64_t arena_offset = 0;  // for a root in the arena, in bytes
+  int destination = -1;      // for a value written directly into an input: that input
 
   const Sizes& sizes() const { return geometry->sizes; }
   const Sizes& strides() const { return geometry->strides; }
@@ -64,7 +64,7 @@ struct Step {
   const BoundSymbol* bound = nullptr;  // the op whose arguments it has
   int result = -1, result_count = 0;   // consecutive slots
   int source = -1;
-  Operands operands;                   // slots of the tensors among the arguments, lists flattened; or `source`
+  Operands operands;  // slots of the tensors among the arguments, lists flattened; or `source`
 };
 
 /// An execution trace laid out for running: slots, steps in order, and each slot's storage. Shared by all runs.
@@ -73,8 +73,8 @@ struct ExecutionPlan {
   std::deque<Geometry> geometries;
   std::vector<Slot> slots;
   std::vector<Step> steps;
-  std::vector<int> inputs;    // slots of the inputs in order; -1: not a tensor
-  std::vector<int> results;   // slots of the results in order; -1: None
+  std::vector<int> inputs;   // slots of the inputs in order; -1: not a tensor
+  std::vector<int> results;  // slots of the results in order; -1: None
   int64_t arena_bytes = 0;
   std::shared_ptr<FusionTimes> fusion_times = {};  // durations of the steps that are fusions, in order
 };

@@ -83,7 +83,8 @@ PlanByTime plan_by_time(std::span<PlannedBuffer> buffers) {
   std::stable_sort(by_start.begin(), by_start.end(), [](const PlannedBuffer* a, const PlannedBuffer* b) {
     return a->first != b->first ? a->first < b->first : a->bytes > b->bytes;
   });
-  std::stable_sort(by_end.begin(), by_end.end(), [](const PlannedBuffer* a, const PlannedBuffer* b) { return a->last < b->last; });
+  std::stable_sort(by_end.begin(), by_end.end(),
+                   [](const PlannedBuffer* a, const PlannedBuffer* b) { return a->last < b->last; });
 
   PlanByTime plan;
   FreeMemory memory;
@@ -131,8 +132,9 @@ int64_t place_in_order(const std::vector<PlannedBuffer*>& order) {
     const int64_t bytes = rounded(buffer->bytes);
     buffer->offset = best_gap(neighbours, bytes);
     arena = std::max(arena, buffer->offset + bytes);
-    const auto storage_class = std::upper_bound(placed.begin(), placed.end(), buffer,
-                                        [](const PlannedBuffer* a, const PlannedBuffer* b) { return a->offset < b->offset; });
+    const auto storage_class =
+        std::upper_bound(placed.begin(), placed.end(), buffer,
+                         [](const PlannedBuffer* a, const PlannedBuffer* b) { return a->offset < b->offset; });
     if (bytes > 0) placed.insert(storage_class, buffer);
   }
   return arena;
@@ -144,9 +146,11 @@ int64_t try_orders(std::span<PlannedBuffer> buffers, int64_t arena, int64_t max_
   std::vector<PlannedBuffer> tried(buffers.begin(), buffers.end());
   std::vector<PlannedBuffer*> by_size;
   for (PlannedBuffer& buffer : tried) by_size.push_back(&buffer);
-  std::stable_sort(by_size.begin(), by_size.end(), [](const PlannedBuffer* a, const PlannedBuffer* b) { return a->bytes > b->bytes; });
+  std::stable_sort(by_size.begin(), by_size.end(),
+                   [](const PlannedBuffer* a, const PlannedBuffer* b) { return a->bytes > b->bytes; });
   std::vector<PlannedBuffer*> by_start = by_size;
-  std::stable_sort(by_start.begin(), by_start.end(), [](const PlannedBuffer* a, const PlannedBuffer* b) { return a->first < b->first; });
+  std::stable_sort(by_start.begin(), by_start.end(),
+                   [](const PlannedBuffer* a, const PlannedBuffer* b) { return a->first < b->first; });
   const size_t tries = 1 + max_placements / (buffers.size() * buffers.size());
   for (std::vector<PlannedBuffer*>* order : {&by_start, &by_size}) {
     for (size_t i = 0; i < std::min<size_t>(tries, 50) && arena > max_alive; ++i) {
@@ -155,8 +159,9 @@ int64_t try_orders(std::span<PlannedBuffer> buffers, int64_t arena, int64_t max_
         arena = found;
         std::copy(tried.begin(), tried.end(), buffers.begin());
       }
-      const auto last = std::find_if(order->begin(), order->end(),
-                                     [&](const PlannedBuffer* buffer) { return buffer->offset + rounded(buffer->bytes) == found; });
+      const auto last = std::find_if(order->begin(), order->end(), [&](const PlannedBuffer* buffer) {
+        return buffer->offset + rounded(buffer->bytes) == found;
+      });
       std::rotate(order->begin(), last, last + 1);
     }
   }

@@ -37,11 +37,15 @@ class OperandReuse {
     const int read = step.operands[operand];
     const Slot &from = slot(read), &result = slot(step.result + k), &root = slot(from.root);
     // first and last count all steps, including dropped ones; a result is live from its own step on.
-    if (result.storage_class != StorageClass::arena || result.root != step.result + k || root.storage_class != StorageClass::arena || root.last != result.first) return false;
+    if (result.storage_class != StorageClass::arena || result.root != step.result + k ||
+        root.storage_class != StorageClass::arena || root.last != result.first)
+      return false;
     const int64_t count = result.element_count();
     if (count == 0 || size_of(result.dtype) != size_of(from.dtype) || from.element_count() != count) return false;
     if (root.element_count() * size_of(root.dtype) != count * size_of(result.dtype)) return false;
-    if (from.offset != 0 || from.strides() != contiguous_strides(from.sizes()) || result.strides() != contiguous_strides(result.sizes())) return false;
+    if (from.offset != 0 || from.strides() != contiguous_strides(from.sizes()) ||
+        result.strides() != contiguous_strides(result.sizes()))
+      return false;
     const auto shares = [&](int other) { return slot(other).root == from.root; };
     return std::ranges::count_if(step.operands, shares) == 1 && allows(step, static_cast<size_t>(k), operand);
   }

@@ -52,7 +52,9 @@ class ParallelJob {
   };
 
   /// The start of chunk `i` of `chunks` nearly equal ones of `count`.
-  static int64_t chunk_begin(int64_t count, int64_t chunks, int64_t i) { return count / chunks * i + std::min(i, count % chunks); }
+  static int64_t chunk_begin(int64_t count, int64_t chunks, int64_t i) {
+    return count / chunks * i + std::min(i, count % chunks);
+  }
 
   int64_t count_;
   void (*body_)(void*, Ranges&);
@@ -70,7 +72,8 @@ namespace {
 
 // Kept out of line, so that serial calls reserve no stack for a job. Returns false, without calling `body`, if no other
 // thread can help.
-[[gnu::noinline]] bool run_on_team(int64_t count, int threads, int64_t max_chunks, void (*body)(void*, Ranges&), void* context) {
+[[gnu::noinline]] bool run_on_team(int64_t count, int threads, int64_t max_chunks, void (*body)(void*, Ranges&),
+                                   void* context) {
   ThreadTeam& team = ThreadTeam::of_process();
   if (team.is_in_use()) return false;
   ParallelJob job(count, body, context, threads, max_chunks);

@@ -35,8 +35,9 @@ void parallel_ranges(int64_t count, int64_t grain, void (*body)(void* context, R
 /// For a body that keeps state across its ranges.
 template <class Body>
 void parallel_ranges(int64_t count, int64_t grain, Body&& body) {
-  parallel_ranges(count, grain, [](void* c, Ranges& ranges) { (*static_cast<std::remove_reference_t<Body>*>(c))(ranges); },
-                  const_cast<void*>(static_cast<const void*>(&body)));
+  parallel_ranges(
+      count, grain, [](void* c, Ranges& ranges) { (*static_cast<std::remove_reference_t<Body>*>(c))(ranges); },
+      const_cast<void*>(static_cast<const void*>(&body)));
 }
 /// Calls body(begin, end) for each of the ranges.
 template <class Body>

@@ -14,7 +14,9 @@ class SmallVector {
   explicit SmallVector(size_t count) { resize(count); }
   SmallVector(std::initializer_list<T> items) { append(items.begin(), items.end()); }
   template <class Iterator>
-  SmallVector(Iterator first, Iterator last) { append(first, last); }
+  SmallVector(Iterator first, Iterator last) {
+    append(first, last);
+  }
   SmallVector(const SmallVector& other) { append(other.begin(), other.end()); }
   SmallVector(SmallVector&& other) noexcept { take(std::move(other)); }
   SmallVector& operator=(const SmallVector& other) {

@@ -15,15 +15,17 @@ void append(std::string& out, double);  // shortest text that reads back equal; 
 /// A symbol as "i0=3": its name and value in the call being recorded, without a guard.
 void append(std::string& out, Int);
 void append(std::string& out, Float);
-void append(std::string& out, Bool);     // "true" or "false"
+void append(std::string& out, Bool);  // "true" or "false"
 template <class T>
-  requires std::integral<T> && (!std::same_as<T, char>) && (!std::same_as<T, int64_t>)
-void append(std::string& out, T value) { append(out, static_cast<int64_t>(value)); }
+requires std::integral<T> &&
+    (!std::same_as<T, char>)&&(!std::same_as<T, int64_t>)void append(std::string& out, T value) {
+  append(out, static_cast<int64_t>(value));
+}
 template <class T>
-  requires requires(const T& t) { std::string_view(t.text()); }
+requires requires(const T& t) { std::string_view(t.text()); }
 void append(std::string& out, const T& value) { append(out, std::string_view(value.text())); }
 template <class T>
-  requires requires(T t) { name(t); }
+requires requires(T t) { name(t); }
 void append(std::string& out, T value) { append(out, std::string_view(name(value))); }
 
 /// Concatenates the texts of its arguments.

@@ -43,7 +43,9 @@ SizeClass size_class(size_t bytes) {
 
 // With sanitizers, blocks come from malloc and are freed immediately.
 bool is_large(size_t size) { return size > LargeBlocks::smallest && !address_is_sanitized; }
-void* system_allocate(size_t size) { return is_large(size) ? LargeBlocks::make(size) : std::aligned_alloc(alignment, size); }
+void* system_allocate(size_t size) {
+  return is_large(size) ? LargeBlocks::make(size) : std::aligned_alloc(alignment, size);
+}
 
 /// The first bytes of a cached block point to the next one of its class.
 struct FreeBlock {
@@ -127,7 +129,8 @@ void* allocate(size_t bytes) {
   if (block == nullptr) {
     const std::lock_guard lock(p.mutex);
     p.statistics.in_use -= size_signed;
-    throw UnplacedError(text::cat("out of memory: ", bytes, " bytes were asked for, ", p.statistics.in_use, " are in use"));
+    throw UnplacedError(
+        text::cat("out of memory: ", bytes, " bytes were asked for, ", p.statistics.in_use, " are in use"));
   }
   return block;
 }

@@ -25,7 +25,8 @@ void* block_in(char* memory, size_t capacity) { return new (memory) Header{capac
 }  // namespace
 
 std::vector<LargeBlocks::Kept>::iterator LargeBlocks::first_of(size_t capacity) {
-  return std::lower_bound(kept_.begin(), kept_.end(), capacity, [](const Kept& block, size_t c) { return block.capacity < c; });
+  return std::lower_bound(kept_.begin(), kept_.end(), capacity,
+                          [](const Kept& block, size_t c) { return block.capacity < c; });
 }
 
 void* LargeBlocks::make(size_t size) {
@@ -62,7 +63,8 @@ void LargeBlocks::put(void* block) {
 
 void LargeBlocks::release_down_to(size_t bytes) {
   while (kept_bytes_ > bytes) {
-    const auto oldest = std::min_element(kept_.begin(), kept_.end(), [](const Kept& a, const Kept& b) { return a.time < b.time; });
+    const auto oldest =
+        std::min_element(kept_.begin(), kept_.end(), [](const Kept& a, const Kept& b) { return a.time < b.time; });
     if (is_mapped(oldest->capacity)) unmap_pages(oldest->memory, memory_bytes(oldest->capacity));
     else std::free(oldest->memory);
     kept_bytes_ -= oldest->capacity;

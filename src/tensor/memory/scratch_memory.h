@@ -6,7 +6,8 @@ namespace fulgurite {
 /// Scratch memory of one call, aligned to 64 bytes.
 class ScratchMemory {
  public:
-  explicit ScratchMemory(int64_t bytes) : bytes_(static_cast<size_t>(bytes)), data_(bytes > 0 ? static_cast<char*>(allocate(bytes_)) : nullptr) {}
+  explicit ScratchMemory(int64_t bytes)
+      : bytes_(static_cast<size_t>(bytes)), data_(bytes > 0 ? static_cast<char*>(allocate(bytes_)) : nullptr) {}
   ~ScratchMemory() {
     if (data_) deallocate(data_, bytes_);
   }

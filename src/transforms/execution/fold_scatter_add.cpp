@@ -30,12 +30,15 @@ class ScatterFolder {
       if (is_sum(op(i)) && bytes_of(op(i).outputs.at(0).tensor()) >= min_bytes) look_at(i);
   }
 
-  bool is_empty() const { return std::ranges::none_of(is_dropped_, [](char dropped) { return dropped != 0; }); }
+  bool is_empty() const {
+    return std::ranges::none_of(is_dropped_, [](char dropped) { return dropped != 0; });
+  }
 
   Trace run() const {
     Trace out = without_symbols(trace_);
     for (size_t i = 0; i < is_dropped_.size(); ++i)
-      if (!is_dropped_[i]) out.bound_symbols.push_back(replaced_[i].symbol ? replaced_[i] : trace_.bound_symbols.read()[i]);
+      if (!is_dropped_[i])
+        out.bound_symbols.push_back(replaced_[i].symbol ? replaced_[i] : trace_.bound_symbols.read()[i]);
     return out;
   }
 
@@ -47,7 +50,9 @@ class ScatterFolder {
     for (const Int size : proxy.shape) bytes *= size.hint();
     return bytes;
   }
-  static bool is_eager(const BoundSymbol& bound) { return bound.implementation && bound.implementation->executor == "eager"; }
+  static bool is_eager(const BoundSymbol& bound) {
+    return bound.implementation && bound.implementation->executor == "eager";
+  }
 
   // An elementwise add of two full tensors that only the eager executor has claimed.
   static bool is_sum(const BoundSymbol& bound) {
@@ -57,7 +62,9 @@ class ScatterFolder {
     const auto scales = [](const auto& keyword) { return !is_number(keyword.second, 1); };  // alpha
     if ((args.size() > 2 && !is_number(args[2], 1)) || std::ranges::any_of(bound.kwargs.read(), scales)) return false;
     const TensorProxy& sum = bound.outputs.at(0).tensor();
-    const auto is_whole = [&](const Value& operand) { return operand.tensor().shape == sum.shape && operand.tensor().dtype == sum.dtype; };
+    const auto is_whole = [&](const Value& operand) {
+      return operand.tensor().shape == sum.shape && operand.tensor().dtype == sum.dtype;
+    };
     return (sum.dtype == Dtype::f32 || sum.dtype == Dtype::f64) && is_whole(args[0]) && is_whole(args[1]) &&
            args[0].tensor().id != args[1].tensor().id;
   }
@@ -77,7 +84,8 @@ class ScatterFolder {
     if (scatter.symbol == &prims_embedding_backward_symbol && is_number(args[3], -1)) {
       out.symbol = &prims_index_put_symbol;
       out.args = {sum, Value(std::vector<Value>{args[1]}), args[0], Value(Bool(true))};
-    } else if (scatter.symbol == &prims_index_put_symbol && args.size() > 3 && is_true(args[3]) && makes_zeros(args[0])) {
+    } else if (scatter.symbol == &prims_index_put_symbol && args.size() > 3 && is_true(args[3]) &&
+               makes_zeros(args[0])) {
       out.symbol = scatter.symbol;
       out.args = {sum, args[1], args[2], args[3]};
     } else if (scatter.symbol == &scatter_add_symbol && makes_zeros(args[0])) {
@@ -92,7 +100,9 @@ class ScatterFolder {
     for (const size_t side : {1, 0}) {
       const Value &scattered = bound.args.read()[side], &other = bound.args.read()[1 - side];
       const int made = uses_.producer(scattered.tensor().id);
-      if (made < 0 || uses_.producer(other.tensor().id) < 0 || uses_.consumers(scattered.tensor().id).size() != 1 || !is_eager(op(made))) continue;
+      if (made < 0 || uses_.producer(other.tensor().id) < 0 || uses_.consumers(scattered.tensor().id).size() != 1 ||
+          !is_eager(op(made)))
+        continue;
       BoundSymbol in_place = into(other, op(made));
       if (!in_place.symbol) continue;
       in_place.outputs = bound.outputs;
@@ -118,7 +128,8 @@ class ScatterFolder {
 Trace fold_scatter_add(const Trace& trace, int64_t min_bytes) { return ScatterFolder(trace, min_bytes).run(); }
 bool has_scattered_sums(const Trace& trace, int64_t min_bytes) {
   const auto scatters = [](const BoundSymbol& bound) {
-    return bound.symbol == &prims_embedding_backward_symbol || bound.symbol == &prims_index_put_symbol || bound.symbol == &scatter_add_symbol;
+    return bound.symbol == &prims_embedding_backward_symbol || bound.symbol == &prims_index_put_symbol ||
+           bound.symbol == &scatter_add_symbol;
   };
   return std::ranges::any_of(trace.bound_symbols.read(), scatters) && !ScatterFolder(trace, min_bytes).is_empty();
 }

@@ -20,7 +20,11 @@ constexpr int64_t max_unordered_elements = 16;  // of small values moved with an
 class UpdateScheduler {
  public:
   explicit UpdateScheduler(const Trace& trace)
-      : trace_(trace), graph_(trace, false), uses_(trace), roots_(view_roots(trace.bound_symbols.read(), trace.next_id)), after_(trace.bound_symbols.size()) {
+      : trace_(trace),
+        graph_(trace, false),
+        uses_(trace),
+        roots_(view_roots(trace.bound_symbols.read(), trace.next_id)),
+        after_(trace.bound_symbols.size()) {
     const std::span<const BoundSymbol> ops = trace.bound_symbols.read();
     last_reader_.resize(static_cast<size_t>(trace.next_id), -1);
     destination_.resize(static_cast<size_t>(trace.next_id), -1);
@@ -28,7 +32,8 @@ class UpdateScheduler {
     for (size_t i = 0; i < ops.size(); ++i)
       if (ops[i].symbol == &prims_copy__symbol) note_write(ops[i]);
     for (size_t i = 0; i < ops.size(); ++i)
-      if (ops[i].symbol != &prims_copy__symbol && !ops[i].symbol->traits.structural) note_reads(ops[i], static_cast<int>(i));
+      if (ops[i].symbol != &prims_copy__symbol && !ops[i].symbol->traits.structural)
+        note_reads(ops[i], static_cast<int>(i));
   }
 
   Trace run() {
@@ -36,13 +41,16 @@ class UpdateScheduler {
     for (int i = 0; i < count; ++i) {
       if (is_update(i)) move(i);
       // Its side effects and their targets are unknown.
-      else if (has_effect(op(i)) && op(i).symbol != &prims_copy__symbol && !op(i).symbol->traits.structural) barrier_ = i;
+      else if (has_effect(op(i)) && op(i).symbol != &prims_copy__symbol && !op(i).symbol->traits.structural)
+        barrier_ = i;
     }
     // An op is followed by those that were waiting for it, in their order.
     std::vector<int> order(static_cast<size_t>(count));
     for (int i = 0; i < count; ++i) order[static_cast<size_t>(i)] = i;
     std::ranges::stable_sort(order, [&](int a, int b) {
-      const auto position = [&](int op) { return std::pair(after_[static_cast<size_t>(op)], after_[static_cast<size_t>(op)] == op ? 0 : 1); };
+      const auto position = [&](int op) {
+        return std::pair(after_[static_cast<size_t>(op)], after_[static_cast<size_t>(op)] == op ? 0 : 1);
+      };
       return position(a) < position(b);
     });
     Trace out = without_symbols(trace_);
@@ -57,18 +65,22 @@ class UpdateScheduler {
   void note_write(const BoundSymbol& write) {
     const Value &from = write.args.read()[0], &to = write.args.read()[1];
     const int made = uses_.producer(to.tensor().id);
-    if (made < 0 || op(made).symbol->traits.structural) destination_[static_cast<size_t>(from.tensor().id)] = to.tensor().id;
+    if (made < 0 || op(made).symbol->traits.structural)
+      destination_[static_cast<size_t>(from.tensor().id)] = to.tensor().id;
   }
   // Updates of the value itself do not count: they are the ops to move.
   void note_reads(const BoundSymbol& bound, int at) {
     for_each_argument(bound, [&](const Value& value) {
-      if (value.is_tensor() && !is_update_of(bound, root_of(value))) last_reader_[static_cast<size_t>(root_of(value))] = at;
+      if (value.is_tensor() && !is_update_of(bound, root_of(value)))
+        last_reader_[static_cast<size_t>(root_of(value))] = at;
     });
   }
 
   bool is_update_of(const BoundSymbol& bound, int input) const {
     bool writes = false;
-    for_each_output(bound, [&](const Value& output) { writes = writes || (output.is_tensor() && destination_[static_cast<size_t>(output.tensor().id)] == input); });
+    for_each_output(bound, [&](const Value& output) {
+      writes = writes || (output.is_tensor() && destination_[static_cast<size_t>(output.tensor().id)] == input);
+    });
     return writes;
   }
 
@@ -126,25 +138,28 @@ class UpdateScheduler {
 
   void move(int update) {
     int at = earliest(update);
-    for_each_output(op(update), [&](const Value& output) { at = std::max(at, last_reader_[static_cast<size_t>(destination_[static_cast<size_t>(output.tensor().id)])]); });
+    for_each_output(op(update), [&](const Value& output) {
+      at = std::max(at, last_reader_[static_cast<size_t>(destination_[static_cast<size_t>(output.tensor().id)])]);
+    });
     if (at < update) move_with_others(update, at);
   }
 
   const Trace& trace_;
   const fuser::DependencyGraph graph_;
   const Uses uses_;
-  const std::vector<int> roots_;   // by proxy id
-  std::vector<int> after_;         // by op: the op after which it is placed; itself if it stays
-  std::vector<int> last_reader_;   // by the root's proxy id: the last op that reads it without updating it
-  std::vector<int> destination_;   // by proxy id: the input that a copy_ brings it to; -1: none
-  int barrier_ = 0;                // the last op that nothing may be moved across
+  const std::vector<int> roots_;  // by proxy id
+  std::vector<int> after_;        // by op: the op after which it is placed; itself if it stays
+  std::vector<int> last_reader_;  // by the root's proxy id: the last op that reads it without updating it
+  std::vector<int> destination_;  // by proxy id: the input that a copy_ brings it to; -1: none
+  int barrier_ = 0;               // the last op that nothing may be moved across
 };
 
 }  // namespace
 
 Trace schedule_updates_early(const Trace& trace) { return UpdateScheduler(trace).run(); }
 bool has_updates(const Trace& trace) {
-  return std::ranges::any_of(trace.bound_symbols.read(), [](const BoundSymbol& bound) { return bound.symbol == &prims_copy__symbol; });
+  return std::ranges::any_of(trace.bound_symbols.read(),
+                             [](const BoundSymbol& bound) { return bound.symbol == &prims_copy__symbol; });
 }
 
 }  // namespace fulgurite

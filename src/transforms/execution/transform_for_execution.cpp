@@ -62,9 +62,10 @@ class Claims final : public ArgumentPack::Resolver {
       return;
     }
     if (bound.subsymbols.empty())
-      throw UserError(text::cat("no executor implements ", symbol.qualified_name(), " for this call; the executors asked were ",
-                                text::join(executors_, [](const Executor* e) { return e->name; })),
-                      bound.source);
+      throw UserError(
+          text::cat("no executor implements ", symbol.qualified_name(), " for this call; the executors asked were ",
+                    text::join(executors_, [](const Executor* e) { return e->name; })),
+          bound.source);
     for (const BoundSymbol& subsymbol : forward_lines(bound)) claim_inside(subsymbol, bound, out);
   }
 
@@ -126,8 +127,8 @@ class Claims final : public ArgumentPack::Resolver {
 
   const Trace& trace_;
   const std::vector<const Executor*>& executors_;
-  std::vector<Tensor> handles_;  // by proxy id
-  std::optional<Tracer> tracer_;  // records execution transforms
+  std::vector<Tensor> handles_;                  // by proxy id
+  std::optional<Tracer> tracer_;                 // records execution transforms
   std::vector<const Implementation*> replaced_;  // of the execution transforms being applied, outermost first
 };
 

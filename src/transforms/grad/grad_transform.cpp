@@ -123,9 +123,11 @@ class GradTransform final : public ArgumentPack::Resolver {
   [[noreturn]] void refuse(const BoundSymbol& bound) const {
     std::ostringstream op;
     op << bound;
-    std::string message = text::cat(bound.symbol->qualified_name(), " has no gradient rule: none of the executors ", rules_.names(),
-                                    " has a grad transform, or an augmented forward and a backward, for this call, and the operator "
-                                    "has neither a rule of its own nor a decomposition:\n  ", op.str());
+    std::string message =
+        text::cat(bound.symbol->qualified_name(), " has no gradient rule: none of the executors ", rules_.names(),
+                  " has a grad transform, or an augmented forward and a backward, for this call, and the operator "
+                  "has neither a rule of its own nor a decomposition:\n  ",
+                  op.str());
     while (message.ends_with('\n')) message.pop_back();
     if (bound.source.line > 0) message += text::cat("\n  ", SourceLines().text(bound.source));
     throw UserError(message, bound.source);
@@ -155,7 +157,8 @@ class GradTransform final : public ArgumentPack::Resolver {
   bool has_cotangent(const Value& value) const {
     if (!value.is_tensor()) return false;
     const auto id = static_cast<size_t>(value.tensor().id);
-    return (id < gradients_.size() && gradients_[id].defined()) || (id < output_positions_.size() && !output_positions_[id].empty());
+    return (id < gradients_.size() && gradients_[id].defined()) ||
+           (id < output_positions_.size() && !output_positions_[id].empty());
   }
 
   // Drops the handles, which are large, once all consumers have been processed. A result that is an argument is needed
@@ -165,7 +168,8 @@ class GradTransform final : public ArgumentPack::Resolver {
       const auto id = static_cast<size_t>(output.proxy_id());
       if (!output.is_tensor() || id >= handles_.size()) return;
       bool is_argument = false;
-      for_each_argument(bound, [&](const Value& argument) { is_argument = is_argument || argument.proxy_id() == output.proxy_id(); });
+      for_each_argument(
+          bound, [&](const Value& argument) { is_argument = is_argument || argument.proxy_id() == output.proxy_id(); });
       if (is_argument) return;
       handles_[id] = {};
       if (id < gradients_.size()) gradients_[id] = {};
@@ -195,7 +199,8 @@ class GradTransform final : public ArgumentPack::Resolver {
     if (!any && !bound->symbol->traits.always_differentiate) return;
 
     const ArgumentPack pack(*bound, *this);
-    Gradient rule(*bound->symbol, pack.arguments(), {results.data(), results.size()}, {cotangents.data(), cotangents.size()});
+    Gradient rule(*bound->symbol, pack.arguments(), {results.data(), results.size()},
+                  {cotangents.data(), cotangents.size()});
     const size_t first = tracer_.recorded().size();
     try {
       bound->symbol->gradient(rule);
@@ -259,14 +264,15 @@ class GradTransform final : public ArgumentPack::Resolver {
     const TensorProxy& target = put_grad.args[0].tensor();
     if (!is_floating(target.dtype)) return;
     if (static_cast<size_t>(target.id) < is_read_.size() && is_read_[target.id])
-      throw UserError(text::cat("put_grad after get_grad on ", target.name, " in the gradient rule of ", bound.symbol->qualified_name(),
+      throw UserError(text::cat("put_grad after get_grad on ", target.name, " in the gradient rule of ",
+                                bound.symbol->qualified_name(),
                                 ": the gradient was read already, so what is added now would be lost"),
                       bound.source);
     const Tensor destination = tensor(put_grad.args[0].tensor_ref());
     const Tensor cotangent = tensor(put_grad.args[1].tensor_ref());
     if (!sums_to(cotangent.shape(), destination.shape()))
-      throw UserError(text::cat("the gradient rule of ", bound.symbol->qualified_name(), " gives ", target.name, ", which is ",
-                                type_text(destination), ", a gradient that is ", type_text(cotangent)),
+      throw UserError(text::cat("the gradient rule of ", bound.symbol->qualified_name(), " gives ", target.name,
+                                ", which is ", type_text(destination), ", a gradient that is ", type_text(cotangent)),
                       bound.source);
     accumulate(destination, cotangent);
   }
@@ -282,7 +288,8 @@ class GradTransform final : public ArgumentPack::Resolver {
 
   // Returns true for identical values and symbols, without reading any.
   static bool is_same_shape(const Shape& a, const Shape& b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](Int x, Int y) { return x.proxy() == y.proxy() && x.hint() == y.hint(); });
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](Int x, Int y) { return x.proxy() == y.proxy() && x.hint() == y.hint(); });
   }
 
   // Annotates zeros in place of a cotangent, and copies, as such.
@@ -293,7 +300,8 @@ class GradTransform final : public ArgumentPack::Resolver {
       size_t result = 0;
       for_each_output(forward, [&](const Value& output) {
         if (!cotangents[result++].defined() && output.is_tensor())
-          is_zeros = is_zeros || (output.tensor().dtype == zeros.dtype && is_same_shape(output.tensor().shape, zeros.shape));
+          is_zeros =
+              is_zeros || (output.tensor().dtype == zeros.dtype && is_same_shape(output.tensor().shape, zeros.shape));
       });
     }
     if (!is_zeros && recorded.symbol != &clone_symbol) return;
@@ -314,8 +322,8 @@ class GradTransform final : public ArgumentPack::Resolver {
     tracer_.set_origin_role(ForwardOrigin::Part::unbroadcast);
     const Tensor reduced = sum_to_shape(cotangent, destination.shape());
     tracer_.set_origin_role(ForwardOrigin::Part::cast);
-    const Tensor cast = reduced.dtype() == destination.dtype() ? reduced
-                                                               : prims::convert_element_type(reduced, destination.dtype());
+    const Tensor cast =
+        reduced.dtype() == destination.dtype() ? reduced : prims::convert_element_type(reduced, destination.dtype());
     Tensor& total = slot(gradients_, destination.impl()->proxy->id);
     total = total.defined() ? add_up(total, cast) : cast;
     tracer_.set_origin_role(ForwardOrigin::Part::rule);
@@ -363,10 +371,10 @@ class GradTransform final : public ArgumentPack::Resolver {
     }
     tracer_.set_origin({});
     Trace joint = tracer_.finish(std::vector<Value>{});
-    if (!tracer_.captures().empty())
-      throw InternalError("a gradient rule used a tensor from outside the trace");
+    if (!tracer_.captures().empty()) throw InternalError("a gradient rule used a tensor from outside the trace");
     BoundSymbol& last = joint.bound_symbols.back();
-    last.kwargs = {{"output", Value(std::move(gradients))}, {"flat_args", Value(inputs)}, {"fw_flat_out", Value(results_)}};
+    last.kwargs = {
+        {"output", Value(std::move(gradients))}, {"flat_args", Value(inputs)}, {"fw_flat_out", Value(results_)}};
     joint.args = input_.args;
     joint.tags = input_.tags;
     joint.tags.add(Tag::joint);
@@ -380,14 +388,16 @@ class GradTransform final : public ArgumentPack::Resolver {
   Substitution replayed_;  // cotangents substituted for get_grad of executors' rules
   std::vector<Value> results_;
   std::vector<Differentiated> differentiated_;
-  std::vector<Tensor> handles_;    // by proxy id
-  std::vector<Tensor> gradients_;  // by proxy id: the cotangent so far
-  std::vector<char> is_read_;      // by proxy id: it has been read, so no cotangent may be added
+  std::vector<Tensor> handles_;                     // by proxy id
+  std::vector<Tensor> gradients_;                   // by proxy id: the cotangent so far
+  std::vector<char> is_read_;                       // by proxy id: it has been read, so no cotangent may be added
   std::vector<std::vector<int>> output_positions_;  // by proxy id: its positions among the outputs, until read
 };
 
 }  // namespace
 
-Trace grad_transform_on_trace(const Trace& trace, const GradientRules& rules) { return GradTransform(trace, rules).run(); }
+Trace grad_transform_on_trace(const Trace& trace, const GradientRules& rules) {
+  return GradTransform(trace, rules).run();
+}
 
 }  // namespace fulgurite

@@ -34,7 +34,9 @@ void keep_converted_parameters(const Trace& recorded, std::vector<char>& kept) {
   for (const Value& input : input_values(recorded))
     if (input.is_tensor() && input.tensor().requires_grad) is_argument[input.proxy_id()] = true;
   for (const BoundSymbol& bound : recorded.bound_symbols.read()) {
-    if (!bound.symbol->traits.pointwise || bound.args.empty() || !bound.args[0].is_tensor() || bound.outputs.size() != 1) continue;
+    if (!bound.symbol->traits.pointwise || bound.args.empty() || !bound.args[0].is_tensor() ||
+        bound.outputs.size() != 1)
+      continue;
     const bool is_conversion = bound.args.size() == 2 && bound.args[1].is_dtype() && bound.outputs[0].is_tensor();
     if (is_conversion && is_argument[bound.args[0].proxy_id()]) kept[bound.args[0].proxy_id()] = true;
   }

@@ -80,7 +80,8 @@ class Split {
   }
 
   static bool is_recomputed(const BoundSymbol& bound, const Value& output) {
-    if (!is_recomputable(bound) || !output.is_tensor() || output.tensor().tags.has(Tag::checkpoint_result)) return false;
+    if (!is_recomputable(bound) || !output.is_tensor() || output.tensor().tags.has(Tag::checkpoint_result))
+      return false;
     return bound.tags.has(Tag::recompute_in_backward) || output.tensor().tags.has(Tag::recompute_in_backward);
   }
 
@@ -177,9 +178,13 @@ class Split {
   // Sizes that a decomposition reads off its arguments are not among the composite's own.
   void use_numbers_inside(const BoundSymbol& composite) {
     for (const BoundSymbol& bound : composite.subsymbols) {
-      for_each_argument(bound, [&](const Value& v) { if (!v.is_tensor()) use(v); });
+      for_each_argument(bound, [&](const Value& v) {
+        if (!v.is_tensor()) use(v);
+      });
       use_numbers_inside(bound);
-      for_each_output(bound, [&](const Value& v) { if (!v.is_tensor()) mark(available_, v); });
+      for_each_output(bound, [&](const Value& v) {
+        if (!v.is_tensor()) mark(available_, v);
+      });
     }
   }
 
@@ -216,7 +221,8 @@ class Split {
       clone.symbol = &clone_symbol;
       clone.args = {saved};
       clone.outputs = {value};
-      forward.bound_symbols.insert(forward.bound_symbols.begin() + static_cast<std::ptrdiff_t>(first_write++), std::move(clone));
+      forward.bound_symbols.insert(forward.bound_symbols.begin() + static_cast<std::ptrdiff_t>(first_write++),
+                                   std::move(clone));
       saved = value;
     }
   }
@@ -276,8 +282,8 @@ class Split {
   std::vector<const BoundSymbol*> forward_, backward_;
   std::vector<BoundSymbol> body_;
   std::vector<Value> saved_tensors_, saved_numbers_;
-  std::vector<char> available_, is_saved_;    // by proxy id
-  std::vector<const BoundSymbol*> recompute_;            // by proxy id: the symbol that recomputes it
+  std::vector<char> available_, is_saved_;     // by proxy id
+  std::vector<const BoundSymbol*> recompute_;  // by proxy id: the symbol that recomputes it
   int next_id_ = 0, next_name_ = 0;
 };
 

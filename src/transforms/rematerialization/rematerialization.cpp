@@ -24,8 +24,12 @@ constexpr int max_repeated_in_a_row = 12;
 // The value of a saved byte in bytes moved, without a budget.
 constexpr int64_t default_min_saving = 8;
 
-bool is_tagged(const BoundSymbol& bound) { return bound.tags.has(Tag::recompute_in_backward) && is_recomputable(bound); }
-bool is_checkpoint_result(const Value& value) { return value.is_tensor() && value.tensor().tags.has(Tag::checkpoint_result); }
+bool is_tagged(const BoundSymbol& bound) {
+  return bound.tags.has(Tag::recompute_in_backward) && is_recomputable(bound);
+}
+bool is_checkpoint_result(const Value& value) {
+  return value.is_tensor() && value.tensor().tags.has(Tag::checkpoint_result);
+}
 
 /// The graph whose minimum cut determines the saved values. The sink's side is the backward's: a value is there because
 /// it was saved (the edge from its symbol is cut) or because its symbol is there, recomputed (the edge from the source
@@ -36,8 +40,8 @@ bool is_checkpoint_result(const Value& value) { return value.is_tensor() && valu
 class Recomputation {
  public:
   /// `may_keep`, by proxy id: of arguments and results; empty: all.
-  Recomputation(const Trace& joint, const std::vector<ComparedElements>& exact_comparisons, const RecomputationCost& cost,
-                const std::vector<char>& may_keep)
+  Recomputation(const Trace& joint, const std::vector<ComparedElements>& exact_comparisons,
+                const RecomputationCost& cost, const std::vector<char>& may_keep)
       : joint_(joint),
         cost_(cost),
         is_forward_(find_forward(joint)),
@@ -252,13 +256,14 @@ std::vector<char> solve_within(const Recomputation& problem, int64_t budget) {
     best = std::move(tried);
   }
   if (least > budget)
-    throw UserError(text::cat(
-        "memory_budget: the backward needs at least ", least, " bytes of the forward, more than the ", budget,
-        " allowed; put checkpoint() around parts of the function, so that matmuls are recomputed too"));
+    throw UserError(
+        text::cat("memory_budget: the backward needs at least ", least, " bytes of the forward, more than the ", budget,
+                  " allowed; put checkpoint() around parts of the function, so that matmuls are recomputed too"));
   return best;
 }
 
-Trace choose(const Trace& given, const RecomputationOptions& options, const RecomputationCost& cost, const std::vector<char>& may_keep) {
+Trace choose(const Trace& given, const RecomputationOptions& options, const RecomputationCost& cost,
+             const std::vector<char>& may_keep) {
   const std::vector<ComparedElements> exact_comparisons = find_compared_elements(given);
   const Trace joint = with_extrema_recomputed(given, exact_comparisons);
   const Recomputation problem(joint, exact_comparisons, cost, may_keep);
@@ -292,7 +297,8 @@ Trace choose_recomputation(const Trace& given, const RecomputationOptions& optio
 
 // With a budget, values that cost nothing to save are saved, even if eager mode would not.
 Trace choose_recomputation(const Trace& joint, const RecomputationOptions& options, const Trace& recorded) {
-  return choose(joint, options, SymbolBySymbolCost(), options.memory_budget ? std::vector<char>() : saved_by_operators(recorded, joint));
+  return choose(joint, options, SymbolBySymbolCost(),
+                options.memory_budget ? std::vector<char>() : saved_by_operators(recorded, joint));
 }
 
 }  // namespace fulgurite

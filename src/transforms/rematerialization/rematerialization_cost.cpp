@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t max_rng_state_bytes = 64;  // seed and offset of a draw
 constexpr int64_t rng_cost = 4;              // generators compute more than they write
-constexpr int64_t call_cost = 8192;              // the overhead of running any symbol, as bytes moved
+constexpr int64_t call_cost = 8192;          // the overhead of running any symbol, as bytes moved
 
 int64_t bytes_read(const BoundSymbol& bound) {
   std::vector<int> seen;

@@ -16,8 +16,11 @@ std::string kernels_of(const Trace& trace) {
 }
 
 // Compares the fused loss and gradient with eager mode's; returns the kernels' text.
-std::string check_loss(Dtype dtype, Tensor scores, Tensor targets, double tolerance, const std::string& reduction = "mean", int64_t ignored = -100) {
-  const auto loss = [&](Tensor x, Tensor t) { return sum(nn::cross_entropy(x, t, {}, {}, ignored, {}, reduction) * 0.5); };
+std::string check_loss(Dtype dtype, Tensor scores, Tensor targets, double tolerance,
+                       const std::string& reduction = "mean", int64_t ignored = -100) {
+  const auto loss = [&](Tensor x, Tensor t) {
+    return sum(nn::cross_entropy(x, t, {}, {}, ignored, {}, reduction) * 0.5);
+  };
   const auto both = [&](Tensor x, Tensor t) { return value_and_grad<0>(loss)(x, t); };
   auto f = jit(both, {.executors = {"fuser"}, .debug = {.check_traces = true}});
   const Tensor x = scores.to(dtype);
@@ -36,7 +39,8 @@ TEST("the gradient of a cross entropy is one kernel that keeps no row of zeros")
     const Tensor scores = randn({rows, classes}), targets = randint(0, classes, {rows});
     const std::string text = check_loss(Dtype::f32, scores, targets, 1e-6);
     const size_t compared = text.find("c.places() == ");
-    expect(compared != std::string::npos && text.find("_column", compared) < text.find(',', compared), text);  // made once a row
+    expect(compared != std::string::npos && text.find("_column", compared) < text.find(',', compared),
+           text);  // made once a row
     check_loss(Dtype::f64, scores, targets, 1e-12);
     check_loss(Dtype::bf16, scores, targets, 1e-2);
     check_loss(Dtype::f32, scores, targets.to(Dtype::i32).to(Dtype::i64), 1e-5, "sum");
@@ -64,8 +68,9 @@ TEST("a class that is none is an error, forward and backward") {
   auto g = jit(loss, {.executors = {"fuser"}});
   const Tensor scores = randn({4, 9});
   f(scores, tensor({3, 8, 3, 0}));
-  for (const auto& [wrong, text] : {std::pair{9, "an index tensor holds 9, which is out of range for a dimension of size 9"},
-                                    std::pair{-1, "an index tensor holds -1, which is out of range for a dimension of size 9"}}) {
+  for (const auto& [wrong, text] :
+       {std::pair{9, "an index tensor holds 9, which is out of range for a dimension of size 9"},
+        std::pair{-1, "an index tensor holds -1, which is out of range for a dimension of size 9"}}) {
     const Tensor targets = tensor({3, wrong, 3, 0});
     expect_error([&] { f(scores, targets); }, text);
     expect_error([&] { g(scores, targets); }, text);
@@ -103,13 +108,19 @@ TEST("a cross entropy and its gradient take each exponential once, and add up no
   };
   expect_equal(count(" exp("), 1);
   expect(text.find("_chosen") == std::string::npos, text);
-  expect(text.find("_taken = load_one(row.of<const float>(0) + *row.of<const long long>(1));") != std::string::npos, text);
+  expect(text.find("_taken = load_one(row.of<const float>(0) + *row.of<const long long>(1));") != std::string::npos,
+         text);
 }
 
 TEST("the exponential of a log_softmax is a softmax, whatever is in a row") {
   const double infinity = std::numeric_limits<double>::infinity(), none = std::nan("");
-  const Tensor x = tensor({{1.0, 2.0, -3.0, 0.5}, {-infinity, 1.0, 2.0, -infinity}, {-infinity, -infinity, -infinity, -infinity},
-                           {infinity, 1.0, 2.0, 3.0}, {none, 1.0, 2.0, 3.0}, {3e38, -3e38, 1.0, 3e38}, {0.0, -95.0, -103.0, -120.0}},
+  const Tensor x = tensor({{1.0, 2.0, -3.0, 0.5},
+                           {-infinity, 1.0, 2.0, -infinity},
+                           {-infinity, -infinity, -infinity, -infinity},
+                           {infinity, 1.0, 2.0, 3.0},
+                           {none, 1.0, 2.0, 3.0},
+                           {3e38, -3e38, 1.0, 3e38},
+                           {0.0, -95.0, -103.0, -120.0}},
                           {.dtype = Dtype::f64});
   const auto both = [](Tensor t) {
     const Tensor logarithm = log_softmax(t, -1), share = exp(logarithm);
@@ -139,14 +150,17 @@ TEST("exponentials that may overflow are not divided") {
 
 TEST("what is taken at a place is computed there, unless it depends on places itself") {
   const Tensor x = randn({5, 33}), w = randn({33}), b = randn({5, 1}), classes = randint(0, 33, {5});
-  const auto bent = [](Tensor t, Tensor scale, Tensor shift, Tensor place) { return nn::nll_loss(tanh(t * scale + shift), place, {}, {}, -100, {}, "none"); };
+  const auto bent = [](Tensor t, Tensor scale, Tensor shift, Tensor place) {
+    return nn::nll_loss(tanh(t * scale + shift), place, {}, {}, -100, {}, "none");
+  };
   auto f = jit(bent, {.executors = {"fuser"}, .debug = {.check_traces = true}});
   expect_close(f(x, w, b, classes), bent(x, w, b, classes));
   const std::string text = kernels_of(last_traces(f).back());
   expect(text.find("_taken = tanh(") != std::string::npos && text.find("_chosen") == std::string::npos, text);
 
   const auto put = [](Tensor t, Tensor place) {
-    const Tensor gradient = grad([](Tensor of, Tensor at) { return nn::cross_entropy(of, at, {}, {}, -100, {}, "sum"); })(t, place);
+    const Tensor gradient =
+        grad([](Tensor of, Tensor at) { return nn::cross_entropy(of, at, {}, {}, -100, {}, "sum"); })(t, place);
     return nn::nll_loss(gradient, place, {}, {}, -100, {}, "none");
   };
   auto g = jit(put, {.executors = {"fuser"}, .debug = {.check_traces = true}});

@@ -55,7 +55,8 @@ TEST("what a gradient compares with an extremum, a median or a norm is what it w
     const Tensor is_largest = eq(x, amax(x, {-1}, true));
     return where(is_largest, x, 0);
   });
-  check("a checkpoint's inside", [](const Tensor& x) { return amin(checkpoint([](Tensor x) { return x * 0.3 + x * 0.7; })(x), {-1}); });
+  check("a checkpoint's inside",
+        [](const Tensor& x) { return amin(checkpoint([](Tensor x) { return x * 0.3 + x * 0.7; })(x), {-1}); });
 }
 
 TEST("an extremum that leaves a checkpoint is recomputed with what it is compared with") {
@@ -63,7 +64,8 @@ TEST("an extremum that leaves a checkpoint is recomputed with what it is compare
     manual_seed(4);
     const Tensor x = randn({16, 9, 17}).to(dtype), w = randn({17}).to(dtype);
     Tensor c = randn({17}).to(dtype).requires_grad_();
-    auto f = jit(checkpoint([](Tensor x, Tensor w, Tensor c) { return amin(x * w + c, {-1}); }), {.executors = {"fuser"}});
+    auto f =
+        jit(checkpoint([](Tensor x, Tensor w, Tensor c) { return amin(x * w + c, {-1}); }), {.executors = {"fuser"}});
     sum(f(x, w, c)).backward();
     expect(std::fabs(total_of(c.grad()) / (16 * 9) - 1) < 1e-2, text::cat(dtype));
   }

@@ -21,7 +21,8 @@ namespace {
 
 std::string differing(const Tensor& actual, const Tensor& expected) {
   if (actual.dtype() != expected.dtype() || actual.shape().text() != expected.shape().text()) return "another type";
-  const auto a = actual.to(Dtype::f64).contiguous().to_vector<double>(), b = expected.to(Dtype::f64).contiguous().to_vector<double>();
+  const auto a = actual.to(Dtype::f64).contiguous().to_vector<double>(),
+             b = expected.to(Dtype::f64).contiguous().to_vector<double>();
   for (size_t i = 0; i < a.size(); ++i)
     if (std::bit_cast<uint64_t>(a[i]) != std::bit_cast<uint64_t>(b[i]) && !(std::isnan(a[i]) && std::isnan(b[i])))
       return text::cat("element ", i, " is ", a[i], ", not ", b[i]);
@@ -52,7 +53,8 @@ Tensor call_of(const OperatorCase& c, std::span<const Tensor> given, Dtype dtype
 }
 
 bool is_pointwise_case(const OperatorCase& c) {
-  return c.symbol->traits.pointwise && c.symbol->traits.random == false && std::ranges::none_of(c.kwargs, [](const auto& entry) { return entry.second.is_tensor(); });
+  return c.symbol->traits.pointwise && c.symbol->traits.random == false &&
+         std::ranges::none_of(c.kwargs, [](const auto& entry) { return entry.second.is_tensor(); });
 }
 
 void check_all_cases(Dtype dtype) {
@@ -101,7 +103,9 @@ TEST("a product is rounded before another operator adds it to something") {
     const auto discriminant = [](Tensor r) { return (r + r) * (r + r) - r * r * 4.0; };
     expect_same_bits(discriminant, r);
     expect_equal(not_finite(sqrt(jit(discriminant, {.executors = {"fuser"}})(r))), int64_t{0});
-    expect_same_bits([](Tensor r, Tensor s) { return where(r * 0.1 - s * 0.1 < 0, r, s * 3.0) + floor(r * 0.1 - s * 0.1); }, r, r.clone());
+    expect_same_bits(
+        [](Tensor r, Tensor s) { return where(r * 0.1 - s * 0.1 < 0, r, s * 3.0) + floor(r * 0.1 - s * 0.1); }, r,
+        r.clone());
     expect_same_bits([](Tensor r, Tensor s) { return add(r * s, s, 0.3) - sub(s, r, 0.7) * r; }, r, r + 1.0);
   }
 }
@@ -135,14 +139,16 @@ TEST("a value of 16 bits is rounded where the program makes it") {
     auto f = jit(
         [dtype](Tensor x) {
           const Tensor y = (x * 1e-3).to(dtype) * 1.01;
-          return std::tuple(y, y.to(Dtype::f32), y == y.to(Dtype::f32), sum(y.reshape({256, 256}), {0}), sum(y.reshape({256, 256}), {0}).to(Dtype::f32));
+          return std::tuple(y, y.to(Dtype::f32), y == y.to(Dtype::f32), sum(y.reshape({256, 256}), {0}),
+                            sum(y.reshape({256, 256}), {0}).to(Dtype::f32));
         },
         {.executors = {"fuser"}});
     const auto [y, widened, is_equal, of_columns, widened_sums] = f(x);
     expect_equal(differing(y.to(Dtype::f32), widened), std::string());
     expect_equal(sum(is_equal).item<int64_t>(), int64_t{65536});
     expect_equal(differing(of_columns.to(Dtype::f32), widened_sums), std::string());
-    expect_same_bits([dtype](Tensor x) { return ((x.to(dtype) * 3.0 + 1.0) * 0.3 - relu(-x.to(dtype)) / 7.0).to(Dtype::f32); }, x);
+    expect_same_bits(
+        [dtype](Tensor x) { return ((x.to(dtype) * 3.0 + 1.0) * 0.3 - relu(-x.to(dtype)) / 7.0).to(Dtype::f32); }, x);
     expect_same_bits([dtype](Tensor x) { return tanh(nn::gelu(x.to(dtype) - 100.0)) * 0.3; }, x);
   }
 }

@@ -21,9 +21,11 @@ inline std::string kernel_of(const Trace& trace, int number) {
   return {};
 }
 
-inline void expect_close(const Tensor& actual, const Tensor& expected, double tolerance = 1e-6, SourceLocation at = SourceLocation::here()) {
+inline void expect_close(const Tensor& actual, const Tensor& expected, double tolerance = 1e-6,
+                         SourceLocation at = SourceLocation::here()) {
   expect_equal(actual.shape().text(), expected.shape().text(), at);
-  expect_near(actual.to(Dtype::f64).contiguous().to_vector<double>(), expected.to(Dtype::f64).contiguous().to_vector<double>(), tolerance, at);
+  expect_near(actual.to(Dtype::f64).contiguous().to_vector<double>(),
+              expected.to(Dtype::f64).contiguous().to_vector<double>(), tolerance, at);
 }
 
 }  // namespace fulgurite::test

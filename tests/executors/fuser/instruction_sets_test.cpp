@@ -22,7 +22,10 @@ std::vector<float> run_on(InstructionSet set, const std::string& text, const std
   if (!expect(functions.size() == 1)) return {};
   std::vector<float> results(rows * columns + rows), sums(sums_stride);
   const auto bytes = [](const float* data) { return const_cast<char*>(reinterpret_cast<const char*>(data)); };
-  const kernels::Operand operands[] = {{bytes(x.data()), {columns * 4}}, {bytes(results.data()), {columns * 4}}, {bytes(results.data() + rows * columns), {4}}, {bytes(sums.data()), {}}};
+  const kernels::Operand operands[] = {{bytes(x.data()), {columns * 4}},
+                                       {bytes(results.data()), {columns * 4}},
+                                       {bytes(results.data() + rows * columns), {4}},
+                                       {bytes(sums.data()), {}}};
   const kernels::Launch launch{columns, 1, {rows}, operands, nullptr, nullptr, sums_stride};
   functions[0](launch, 0, rows);
   results.insert(results.end(), sums.begin(), sums.begin() + columns);

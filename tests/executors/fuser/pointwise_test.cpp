@@ -104,8 +104,13 @@ TEST("one program serves any strides") {
   auto f = jit(scaled_gelu, {.executors = {"fuser"}});
   const Tensor w = randn({8}), b = randn({8});
   const Tensor whole = randn({6, 8});
-  const Tensor layouts[] = {whole, whole.transpose(0, 1).contiguous().transpose(0, 1), randn({6, 16})(Ellipsis, Slice({}, {}, 2)), randn({12, 8})(Slice({}, {}, 2)),
-                            randn({1, 8}).expand({6, 8}), randn({6, 1}).expand({6, 8}), randn({7, 9})(Slice(1, {}), Slice(1, {}))};
+  const Tensor layouts[] = {whole,
+                            whole.transpose(0, 1).contiguous().transpose(0, 1),
+                            randn({6, 16})(Ellipsis, Slice({}, {}, 2)),
+                            randn({12, 8})(Slice({}, {}, 2)),
+                            randn({1, 8}).expand({6, 8}),
+                            randn({6, 1}).expand({6, 8}),
+                            randn({7, 9})(Slice(1, {}), Slice(1, {}))};
   for (const Tensor& x : layouts) expect_close(f(x, w, b), scaled_gelu(x, w, b));
   expect_close(f(whole, randn({16})(Slice({}, {}, 2)), b).sum() * 0.0, tensor({0.f}).reshape({}));
   expect_equal(cache_misses(f), int64_t{1});
@@ -116,10 +121,32 @@ TEST("transcendental functions give eager mode's bits") {
   const Tensor x = randn({64, 1601}) * 3.0, y = randn({64, 1601}) * 3.0;
   const auto function = [](Tensor x, Tensor y) {
     const Tensor twice = x * 2.0;
-    return std::vector<Tensor>{exp(twice),  exp2(twice),    expm1(twice),  log(twice),   log2(twice), log10(twice), log1p(twice), sqrt(twice),
-                               rsqrt(twice), sin(twice),    cos(twice),    tan(twice),   asin(twice), acos(twice),  atan(twice),  tanh(twice),
-                               erf(twice),  sigmoid(twice), silu(twice), gelu(twice), nn::gelu(twice, "tanh"), reciprocal(twice),
-                               atan2(twice, y), fmod(twice, y), prims::gelu_backward(y, twice, "none"), prims::gelu_backward(y, twice, "tanh")};
+    return std::vector<Tensor>{exp(twice),
+                               exp2(twice),
+                               expm1(twice),
+                               log(twice),
+                               log2(twice),
+                               log10(twice),
+                               log1p(twice),
+                               sqrt(twice),
+                               rsqrt(twice),
+                               sin(twice),
+                               cos(twice),
+                               tan(twice),
+                               asin(twice),
+                               acos(twice),
+                               atan(twice),
+                               tanh(twice),
+                               erf(twice),
+                               sigmoid(twice),
+                               silu(twice),
+                               gelu(twice),
+                               nn::gelu(twice, "tanh"),
+                               reciprocal(twice),
+                               atan2(twice, y),
+                               fmod(twice, y),
+                               prims::gelu_backward(y, twice, "none"),
+                               prims::gelu_backward(y, twice, "tanh")};
   };
   auto f = jit(function, {.executors = {"fuser"}});
   for (const Dtype dtype : {Dtype::f32, Dtype::f64}) {
@@ -129,15 +156,18 @@ TEST("transcendental functions give eager mode's bits") {
       const auto a = fused[i].to(Dtype::f64).to_vector<double>(), b = eager[i].to(Dtype::f64).to_vector<double>();
       size_t different = 0;
       for (size_t k = 0; k < a.size(); ++k) different += a[k] == b[k] || (a[k] != a[k] && b[k] != b[k]) ? 0 : 1;
-      expect_equal(std::to_string(different) + " of function " + std::to_string(i), "0 of function " + std::to_string(i));
+      expect_equal(std::to_string(different) + " of function " + std::to_string(i),
+                   "0 of function " + std::to_string(i));
     }
     expect_equal(fusions_in(last_traces(f).back()), 1);
   }
 }
 
 TEST("every dtype's arithmetic is eager mode's") {
-  for (const Dtype dtype : {Dtype::f64, Dtype::f32, Dtype::i64, Dtype::i32, Dtype::i16, Dtype::i8, Dtype::u8, Dtype::boolean}) {
-    const Tensor a = tensor({0, 1, 2, 3, 100, 120, 127, 7, 9, 11, 13, 50, 60, 70, 80, 90, 99}).to(dtype), b = tensor({3, 5, 7, 100, 120, 2, 127, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8}).to(dtype);
+  for (const Dtype dtype :
+       {Dtype::f64, Dtype::f32, Dtype::i64, Dtype::i32, Dtype::i16, Dtype::i8, Dtype::u8, Dtype::boolean}) {
+    const Tensor a = tensor({0, 1, 2, 3, 100, 120, 127, 7, 9, 11, 13, 50, 60, 70, 80, 90, 99}).to(dtype),
+                 b = tensor({3, 5, 7, 100, 120, 2, 127, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8}).to(dtype);
     const auto function = [](Tensor a, Tensor b) {
       const Tensor sum = a + b;
       const Tensor product = sum * a;

@@ -145,7 +145,8 @@ TEST("results do not depend on the number of threads") {
   for (int threads = 1; threads <= 3; ++threads) {
     set_num_threads(threads);
     const auto [share, columns, rows, variance] = f(x, w);
-    const std::vector<std::vector<float>> now{share.to_vector<float>(), columns.to_vector<float>(), rows.to_vector<float>(), variance.to_vector<float>()};
+    const std::vector<std::vector<float>> now{share.to_vector<float>(), columns.to_vector<float>(),
+                                              rows.to_vector<float>(), variance.to_vector<float>()};
     if (threads == 1) first = now;
     expect(now == first);
   }
@@ -285,8 +286,10 @@ TEST("sums of rows of equal elements are as exact as eager mode's") {
       const Tensor x = full({1, count}, element, {.dtype = Dtype::f32});
       const auto [bent, total] = f(x);
       const double exact = sum(bent.to(Dtype::f64) * bent.to(Dtype::f64)).item<double>();
-      const double error = std::abs(total.to(Dtype::f64).item<double>() - exact), eager = std::abs(squares(x).second.to(Dtype::f64).item<double>() - exact);
-      expect(error <= 4 * eager + exact * 0x1p-22, text::cat(count, " of ", element, ": error ", error, ", eager's ", eager));
+      const double error = std::abs(total.to(Dtype::f64).item<double>() - exact),
+                   eager = std::abs(squares(x).second.to(Dtype::f64).item<double>() - exact);
+      expect(error <= 4 * eager + exact * 0x1p-22,
+             text::cat(count, " of ", element, ": error ", error, ", eager's ", eager));
     }
 }
 
@@ -302,7 +305,8 @@ TEST("sums of columns of equal elements are within 2 units in the last place, ho
     const Tensor exact = sum(bent.to(Dtype::f64) * bent.to(Dtype::f64), {0});
     const double error = amax(abs(total.to(Dtype::f64) / exact - 1)).item<double>();
     expect(error <= 2 * 0x1p-23, text::cat(rows, " rows: error ", error));
-    if (rows == 16) expect_text(kernel_of(last_traces(f).back(), 0), R"(
+    if (rows == 16)
+      expect_text(kernel_of(last_traces(f).back(), 0), R"(
 extern "C" void fusion0(const Launch& launch, long first, long last) {
   ColumnSums<float> t2_columns(launch, 2);
   for (Row row(launch, first); first < last; row.next(), ++first) {
@@ -323,7 +327,8 @@ extern "C" void fusion0(const Launch& launch, long first, long last) {
   }
 }
 
-TEST("in 16 bits sums of rows are rounded as eager mode rounds them, and the least of computed elements is one of them") {
+TEST(
+    "in 16 bits sums of rows are rounded as eager mode rounds them, and the least of computed elements is one of them") {
   const auto sums = [](Tensor x) {
     const Tensor normal = nn::layer_norm(x, {8}).to(Dtype::bf16);
     return sum(normal * normal, {1}, true).to(Dtype::f32) * x;

@@ -109,11 +109,13 @@ TEST("large results that are read by a later sweep, in rows of which few begin w
       const Tensor squares = (shares * shares).sum(-1, true);
       return cat({(shares - squares).unsqueeze(1), shares.unsqueeze(1)}, 1);
     };
-    auto f = jit([](Tensor x) {
-      const Tensor shares = softmax(x, -1);
-      const Tensor squares = (shares * shares).sum(-1, true);
-      return std::pair(shares - squares, shares);
-    }, {.executors = {"fuser"}});
+    auto f = jit(
+        [](Tensor x) {
+          const Tensor shares = softmax(x, -1);
+          const Tensor squares = (shares * shares).sum(-1, true);
+          return std::pair(shares - squares, shares);
+        },
+        {.executors = {"fuser"}});
     const auto [difference, shares] = f(x);
     const Tensor wanted = normalized(x);
     expect_close(narrow(difference, 0, 0, 40), wanted(Slice(0, 40), 0), 1e-6);

@@ -29,7 +29,8 @@ TEST("an activation is computed in the product before it, and what a backward ne
     const AutocastScope scope(Dtype::bf16);
     return nn::gelu(nn::linear(x, weight, bias), "tanh");
   };
-  Tensor x = randn({4, rows / 4, features}).to(Dtype::bf16).requires_grad_(), weight = (randn({columns, features}) * 0.1).requires_grad_(), bias = randn({columns});
+  Tensor x = randn({4, rows / 4, features}).to(Dtype::bf16).requires_grad_(),
+         weight = (randn({columns, features}) * 0.1).requires_grad_(), bias = randn({columns});
   const auto f = jit(layer);
   const Tensor result = f(x, weight, bias), expected = layer(x, weight, bias);
   expect_close(result.detach(), expected.detach(), 0.02);
@@ -104,7 +105,8 @@ TEST("an activation's gradient is computed in the product that makes its cotange
     const AutocastScope scope(Dtype::bf16);
     return nn::linear(nn::gelu(nn::linear(x, first, bias)), second);
   };
-  std::vector<Tensor> leaves{randn({rows, features}).to(Dtype::bf16), randn({rows, features}) * 0.1, randn({rows}), randn({rows, rows}) * 0.1};
+  std::vector<Tensor> leaves{randn({rows, features}).to(Dtype::bf16), randn({rows, features}) * 0.1, randn({rows}),
+                             randn({rows, rows}) * 0.1};
   const Tensor cotangent = randn({rows, rows}).to(Dtype::bf16);
   const auto gradients_of = [&](auto&& function) {
     for (Tensor& leaf : leaves) {
@@ -268,8 +270,11 @@ TEST("what is computed of a product and others alike is read and stored beside i
     const Tensor opened = matmul(x, gate);
     return nn::silu(opened) * matmul(x, up);
   };
-  const auto scaled = [](Tensor x, Tensor weight, Tensor other, Tensor row) { return where(other > 0.0, matmul(x, weight) * row, other - 1.0); };
-  const Tensor x = randn({rows, features}).to(Dtype::bf16), gate = (randn({features, columns}) * 0.1).to(Dtype::bf16), up = (randn({features, columns}) * 0.1).to(Dtype::bf16);
+  const auto scaled = [](Tensor x, Tensor weight, Tensor other, Tensor row) {
+    return where(other > 0.0, matmul(x, weight) * row, other - 1.0);
+  };
+  const Tensor x = randn({rows, features}).to(Dtype::bf16), gate = (randn({features, columns}) * 0.1).to(Dtype::bf16),
+               up = (randn({features, columns}) * 0.1).to(Dtype::bf16);
   const auto f = jit(gated);
   expect_relative(f(x, gate, up), gated(x, gate, up), 0.01);
   expect_text(kernel_of(last_traces(f).back(), 1), R"(
@@ -286,9 +291,12 @@ extern "C" void multiply_bf16_silu_mul_to_bf16(const ProductLaunch& launch, long
   });
 }
 )");
-  const auto masked = [](Tensor x, Tensor weight, Tensor mask) { return (matmul(x, weight) * 2.0).masked_fill(mask, 0.5); };
+  const auto masked = [](Tensor x, Tensor weight, Tensor mask) {
+    return (matmul(x, weight) * 2.0).masked_fill(mask, 0.5);
+  };
   const auto h = jit(masked);
-  for (const Tensor& mask : {randn({rows, columns}) > 0.0, transpose(randn({columns, rows}) > 0.0, 0, 1), randn({columns}) > 0.0})
+  for (const Tensor& mask :
+       {randn({rows, columns}) > 0.0, transpose(randn({columns, rows}) > 0.0, 0, 1), randn({columns}) > 0.0})
     expect_relative(h(x, gate, mask), masked(x, gate, mask), 0.01);
   expect_text(kernel_of(last_traces(h).back(), 0), R"(
 extern "C" void pack_bf16(const ProductLaunch& launch, long first, long last) {
@@ -307,13 +315,15 @@ extern "C" void multiply_bf16_mul_masked_fill_to_bf16(const ProductLaunch& launc
   // Others have any strides; a row may have one scalar for all.
   const Tensor wide = randn({columns, 2 * rows}).to(Dtype::bf16), tall = randn({2 * rows, 3 * columns});
   const auto g = jit(scaled);
-  const auto every = [](const Tensor& t, int64_t dim, int64_t step) { return prims::slice(t, dim, 0, t.size(dim), step); };
-  const std::vector<Tensor> others{every(transpose(wide, 0, 1), 0, 2), randn({rows, columns}).to(Dtype::bf16), every(every(tall, 0, 2), 1, 3),
-                                   randn({1, columns}).expand({rows, columns})};
-  const std::vector<Tensor> all_rows{randn({columns}), randn({1, columns}).to(Dtype::bf16), select(randn({columns, 2}), 1, 1), randn({1}).expand({columns})};
+  const auto every = [](const Tensor& t, int64_t dim, int64_t step) {
+    return prims::slice(t, dim, 0, t.size(dim), step);
+  };
+  const std::vector<Tensor> others{every(transpose(wide, 0, 1), 0, 2), randn({rows, columns}).to(Dtype::bf16),
+                                   every(every(tall, 0, 2), 1, 3), randn({1, columns}).expand({rows, columns})};
+  const std::vector<Tensor> all_rows{randn({columns}), randn({1, columns}).to(Dtype::bf16),
+                                     select(randn({columns, 2}), 1, 1), randn({1}).expand({columns})};
   for (const Tensor& other : others)
-    for (const Tensor& row : all_rows)
-      expect_relative(g(x, gate, other, row), scaled(x, gate, other, row), 0.01);
+    for (const Tensor& row : all_rows) expect_relative(g(x, gate, other, row), scaled(x, gate, other, row), 0.01);
   expect_text(kernel_of(last_traces(g).back(), 0), R"(
 extern "C" void pack_bf16(const ProductLaunch& launch, long first, long last) {
   pack_right<BFloat16, BFloat16>(launch, first, last);
@@ -337,7 +347,8 @@ TEST("nothing is taken into a product that would have to wait for another one, o
   if (!fused_gemm::is_profitable_on_this_cpu(Dtype::bf16)) return;
   manual_seed(8);
   const NoGrad no_grad;
-  const Tensor x = randn({rows, features}).to(Dtype::bf16), a = (randn({features, columns}) * 0.1).to(Dtype::bf16), b = (randn({features, columns}) * 0.1).to(Dtype::bf16);
+  const Tensor x = randn({rows, features}).to(Dtype::bf16), a = (randn({features, columns}) * 0.1).to(Dtype::bf16),
+               b = (randn({features, columns}) * 0.1).to(Dtype::bf16);
   // Each GEMM could fuse the op that reads both; together they would wait for one another.
   const auto crossed = [](Tensor x, Tensor a, Tensor b) {
     const Tensor first = matmul(x, a), second = matmul(x, b);

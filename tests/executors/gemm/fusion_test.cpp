@@ -23,7 +23,8 @@ std::string text_of(const Trace& trace) { return print(trace, {.time = false, .s
 
 int lines_of(const Trace& trace, std::string_view executor) {
   int count = 0;
-  for (const BoundSymbol& bound : trace.bound_symbols) count += bound.implementation && bound.implementation->executor == executor;
+  for (const BoundSymbol& bound : trace.bound_symbols)
+    count += bound.implementation && bound.implementation->executor == executor;
   return count;
 }
 
@@ -32,7 +33,8 @@ int lines_of(const Trace& trace, std::string_view executor) {
 TEST("a layer under autocast reads its f32 weight and bias in the product") {
   if (!fused_gemm::is_profitable_on_this_cpu(Dtype::bf16)) return;
   manual_seed(5);
-  const Tensor x = randn({4, rows / 4, features}).to(Dtype::bf16), weight = randn({columns, features}) * 0.1, bias = randn({columns});
+  const Tensor x = randn({4, rows / 4, features}).to(Dtype::bf16), weight = randn({columns, features}) * 0.1,
+               bias = randn({columns});
   const auto f = jit(with_autocast(layer));
   const Tensor result = f(x, weight, bias);
   expect_close(result, with_autocast(layer)(x, weight, bias), 0.02);
@@ -77,7 +79,8 @@ Tensor computation(Tensor t_0, Tensor t_1, Tensor t_2) {
 TEST("both products of the backward are taken, and the gradient of an f32 weight is never rounded") {
   if (!fused_gemm::is_profitable_on_this_cpu(Dtype::bf16)) return;
   manual_seed(6);
-  Tensor x = randn({4, rows / 4, features}).to(Dtype::bf16), weight = randn({rows, features}) * 0.1, bias = randn({rows});
+  Tensor x = randn({4, rows / 4, features}).to(Dtype::bf16), weight = randn({rows, features}) * 0.1,
+         bias = randn({rows});
   const Tensor gradient = randn({4, rows / 4, rows}).to(Dtype::bf16);
   const auto run = [&](auto&& function) {
     for (Tensor* t : {&x, &weight, &bias}) {
@@ -197,7 +200,8 @@ extern "C" void multiply_f32_add_f32_to_f32(const ProductLaunch& launch, long fi
 TEST("a product of rows that cannot be told as steps through the memory reads a copy of them") {
   if (!fused_gemm::is_profitable_on_this_cpu(Dtype::bf16)) return;
   const NoGrad no_grad;
-  const Tensor x = transpose(randn({8, 200, 6, 64}).to(Dtype::bf16), 1, 2), weight = randn({64 * 6, 256}).to(Dtype::bf16);
+  const Tensor x = transpose(randn({8, 200, 6, 64}).to(Dtype::bf16), 1, 2),
+               weight = randn({64 * 6, 256}).to(Dtype::bf16);
   const Tensor y = narrow(x, 2, 3, 190).reshape({8, 190, 384});
   const auto f = jit([](Tensor a, Tensor b) { return matmul(narrow(a, 1, 1, 180), b); });
   expect_close(f(y, weight), matmul(narrow(y, 1, 1, 180), weight), 0.05);

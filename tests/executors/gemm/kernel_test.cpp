@@ -15,9 +15,9 @@
 
 using namespace fulgurite;
 using namespace fulgurite::test;
-using codegen::Instructions;
-using codegen::GemmForm;
 using codegen::CompiledGemm;
+using codegen::GemmForm;
+using codegen::Instructions;
 
 namespace {
 
@@ -27,7 +27,9 @@ struct PlainForm {
   std::optional<Dtype> bias;
   bool rounds = false;  // a bias and a result of more bits, to those of the product
 
-  operator GemmForm() const { return {left, right, number, codegen::plain_epilogue(result, bias, rounds ? std::optional(number) : std::nullopt)}; }
+  operator GemmForm() const {
+    return {left, right, number, codegen::plain_epilogue(result, bias, rounds ? std::optional(number) : std::nullopt)};
+  }
 };
 
 /// The memory layout of a matrix whose rows extend along K.
@@ -52,8 +54,8 @@ std::vector<Instructions> all_instructions() {
   return {{all.set, false}, {all.set, true}};
 }
 
-Tensor product_of(const PlainForm& plain, const Tensor& left, const Tensor& right, const Tensor& bias, Instructions instructions,
-                  bool generates_all = true) {
+Tensor product_of(const PlainForm& plain, const Tensor& left, const Tensor& right, const Tensor& bias,
+                  Instructions instructions, bool generates_all = true) {
   const GemmForm form = plain;
   const std::vector<CompiledGemm> kernels = codegen::compile_gemms({&form, 1}, instructions, generates_all);
   const Tensor result = (zeros({left.size(0), right.size(0)}) - 9.0).to(plain.result);
@@ -66,7 +68,9 @@ Tensor product_of(const PlainForm& plain, const Tensor& left, const Tensor& righ
 
 /// By its definition, of operands that are rounded to a dtype.
 std::vector<double> expected_of(Dtype number, const Tensor& left, const Tensor& right, const Tensor& bias) {
-  const auto numbers = [number](const Tensor& t) { return t.to(number).to(Dtype::f64).contiguous().to_vector<double>(); };
+  const auto numbers = [number](const Tensor& t) {
+    return t.to(number).to(Dtype::f64).contiguous().to_vector<double>();
+  };
   const std::vector<double> x = numbers(left), y = numbers(right);
   const std::vector<double> added = bias.defined() ? bias.to(Dtype::f64).to_vector<double>() : std::vector<double>();
   const auto rows = static_cast<size_t>(left.impl()->sizes[0]), columns = static_cast<size_t>(right.impl()->sizes[0]);
@@ -84,24 +88,29 @@ std::vector<double> expected_of(Dtype number, const Tensor& left, const Tensor& 
 // Each form's kernels take a second to compile.
 bool is_tested(Instructions instructions, const PlainForm& form) {
   if (!instructions.has_amx) return true;
-  return form.number == Dtype::bf16 && (form.bias ? form.bias == Dtype::f32 && form.result == Dtype::f32 : form.result == Dtype::bf16 || form.right == Dtype::f32);
+  return form.number == Dtype::bf16 && (form.bias ? form.bias == Dtype::f32 && form.result == Dtype::f32
+                                                  : form.result == Dtype::bf16 || form.right == Dtype::f32);
 }
 
 void expect_gemm(const PlainForm& form, int64_t rows, int64_t columns, int64_t depth, Lies left_lies, Lies right_lies) {
-  const Tensor left = make_matrix(rows, depth, form.left, left_lies), right = make_matrix(columns, depth, form.right, right_lies);
+  const Tensor left = make_matrix(rows, depth, form.left, left_lies),
+               right = make_matrix(columns, depth, form.right, right_lies);
   const Tensor bias = form.bias ? randn({columns}).to(*form.bias) : Tensor();
   const std::vector<double> expected = expected_of(form.number, left, right, bias);
   for (const Instructions instructions : all_instructions()) {
     if (!is_tested(instructions, form)) continue;
-    const std::vector<double> actual = product_of(form, left, right, bias, instructions).to(Dtype::f64).to_vector<double>();
+    const std::vector<double> actual =
+        product_of(form, left, right, bias, instructions).to(Dtype::f64).to_vector<double>();
     double worst = 0;
     for (size_t i = 0; i < expected.size(); ++i) {
-      const double rounding = form.result == Dtype::f32 ? 0 : std::fabs(expected[i]) / (form.result == Dtype::bf16 ? 256 : 2048);
+      const double rounding =
+          form.result == Dtype::f32 ? 0 : std::fabs(expected[i]) / (form.result == Dtype::bf16 ? 256 : 2048);
       const double error = (std::fabs(actual[i] - expected[i]) - rounding) / (1e-6 * (1 + static_cast<double>(depth)));
       worst = error <= worst ? worst : error;  // what is not a number is an error, too
     }
     if (!expect(worst <= 1))
-      std::printf("  of %ld x %ld x %ld, %s matrix unit: %g times what is allowed\n", rows, columns, depth, instructions.has_amx ? "a" : "no", worst);
+      std::printf("  of %ld x %ld x %ld, %s matrix unit: %g times what is allowed\n", rows, columns, depth,
+                  instructions.has_amx ? "a" : "no", worst);
   }
 }
 
@@ -111,12 +120,14 @@ TEST("products of odd sizes, wherever their operands' numbers lie") {
   const EmulatedAmx unit;
   manual_seed(1);
   const NoGrad no_grad;
-  const std::vector<std::array<int64_t, 3>> sizes{{1, 1, 1}, {8, 48, 32}, {7, 130, 200}, {33, 65, 31}, {129, 97, 385}, {16, 16, 0}, {300, 50, 64}};
+  const std::vector<std::array<int64_t, 3>> sizes{{1, 1, 1},      {8, 48, 32}, {7, 130, 200}, {33, 65, 31},
+                                                  {129, 97, 385}, {16, 16, 0}, {300, 50, 64}};
   for (const Dtype dtype : {Dtype::f32, Dtype::bf16, Dtype::f16}) {
     const PlainForm form{dtype, dtype, dtype, dtype, {}};
     for (const auto& [rows, columns, depth] : sizes)
       for (const Lies left : {Lies::along_depth, Lies::along_rows, Lies::apart})
-        for (const Lies right : {Lies::along_depth, Lies::along_rows, Lies::apart}) expect_gemm(form, rows, columns, depth, left, right);
+        for (const Lies right : {Lies::along_depth, Lies::along_rows, Lies::apart})
+          expect_gemm(form, rows, columns, depth, left, right);
     expect_gemm(form, 0, 5, 9, Lies::along_depth, Lies::along_depth);
     expect_gemm(form, 5, 0, 9, Lies::along_depth, Lies::along_depth);
   }
@@ -130,16 +141,19 @@ TEST("operands of f32 are rounded while they are packed, a bias is added and the
     for (const Dtype left : {half, Dtype::f32})
       for (const Dtype right : {half, Dtype::f32})
         for (const Dtype result : {half, Dtype::f32})
-          for (const std::optional<Dtype> bias : {std::optional<Dtype>(), std::optional(half), std::optional(Dtype::f32)})
+          for (const std::optional<Dtype> bias :
+               {std::optional<Dtype>(), std::optional(half), std::optional(Dtype::f32)})
             for (const Lies lies : {Lies::along_depth, Lies::along_rows})
-              expect_gemm({left, right, result, half, bias}, 50, 83, 70, lies, lies == Lies::along_rows ? Lies::along_depth : Lies::along_rows);
+              expect_gemm({left, right, result, half, bias}, 50, 83, 70, lies,
+                          lies == Lies::along_rows ? Lies::along_depth : Lies::along_rows);
 }
 
 TEST("a long depth is multiplied in parts, without rounding in between") {
   const EmulatedAmx unit;
   manual_seed(3);
   const NoGrad no_grad;
-  expect_gemm({Dtype::bf16, Dtype::f32, Dtype::f32, Dtype::bf16, {}}, 21, 70, 20000, Lies::along_depth, Lies::along_rows);
+  expect_gemm({Dtype::bf16, Dtype::f32, Dtype::f32, Dtype::bf16, {}}, 21, 70, 20000, Lies::along_depth,
+              Lies::along_rows);
   expect_gemm({Dtype::f32, Dtype::f32, Dtype::f32, Dtype::f32, {}}, 21, 70, 20000, Lies::along_depth, Lies::along_rows);
   // More columns, and more rows, than are multiplied at a time.
   for (const Dtype dtype : {Dtype::f32, Dtype::bf16})
@@ -148,7 +162,8 @@ TEST("a long depth is multiplied in parts, without rounding in between") {
   // Small whole numbers have exact sums, which any rounding on the way would change.
   const Tensor ones = full({5, 20001}, 1.0).to(Dtype::bf16);
   for (const Instructions instructions : all_instructions())
-    expect_equal(product_of({Dtype::bf16, Dtype::bf16, Dtype::f32, Dtype::bf16, {}}, ones, ones, {}, instructions).to_vector<float>(),
+    expect_equal(product_of({Dtype::bf16, Dtype::bf16, Dtype::f32, Dtype::bf16, {}}, ones, ones, {}, instructions)
+                     .to_vector<float>(),
                  std::vector<float>(25, 20001.f));
 }
 
@@ -156,9 +171,12 @@ TEST("numbers that are not finite stay where they are") {
   const EmulatedAmx unit;
   const NoGrad no_grad;
   const float infinity = std::numeric_limits<float>::infinity();
-  const Tensor left = tensor(std::vector<float>{infinity, 1, 2, 3, NAN, 1}).reshape({3, 2}), right = tensor(std::vector<float>{1, 1}).reshape({1, 2});
+  const Tensor left = tensor(std::vector<float>{infinity, 1, 2, 3, NAN, 1}).reshape({3, 2}),
+               right = tensor(std::vector<float>{1, 1}).reshape({1, 2});
   for (const Instructions instructions : all_instructions()) {
-    const std::vector<float> result = product_of({Dtype::f32, Dtype::f32, Dtype::f32, Dtype::bf16, {}}, left, right, {}, instructions).to_vector<float>();
+    const std::vector<float> result =
+        product_of({Dtype::f32, Dtype::f32, Dtype::f32, Dtype::bf16, {}}, left, right, {}, instructions)
+            .to_vector<float>();
     expect_equal(result[0], infinity);
     expect_equal(result[1], 5.f);
     expect(std::isnan(result[2]));
@@ -172,13 +190,15 @@ TEST("products have the same bits on any number of threads, and rows the same bi
   const int before = num_threads();
   const auto expect_bits = [before](Dtype dtype, Instructions instructions) {
     const PlainForm form{dtype, Dtype::f32, Dtype::f32, dtype, {}};
-    const Tensor left = make_matrix(700, 900, dtype, Lies::along_depth), right = make_matrix(500, 900, Dtype::f32, Lies::along_depth);
+    const Tensor left = make_matrix(700, 900, dtype, Lies::along_depth),
+                 right = make_matrix(500, 900, Dtype::f32, Lies::along_depth);
     set_num_threads(1);
     const std::vector<float> alone = product_of(form, left, right, {}, instructions).to_vector<float>();
     const std::vector<float> few = product_of(form, narrow(left, 0, 0, 11), right, {}, instructions).to_vector<float>();
     for (const int threads : {2, 3}) {
       set_num_threads(threads);
-      expect(product_of(form, left, right, {}, instructions).to_vector<float>() == alone, "the bits depend on the number of threads");
+      expect(product_of(form, left, right, {}, instructions).to_vector<float>() == alone,
+             "the bits depend on the number of threads");
     }
     set_num_threads(before);
     expect(std::equal(few.begin(), few.end(), alone.begin()), "a row's bits depend on the rows beside it");
@@ -217,7 +237,8 @@ codegen::LoweredEpilogue gelu_epilogue(Dtype dtype, const std::string& approxima
 }
 
 /// The results of such a GEMM; the second one is gelu of the first's value, or its gradient.
-std::vector<Tensor> with_epilogue(const GemmForm& form, const Tensor& left, const Tensor& right, const Tensor& beside, Instructions instructions, bool generates_all) {
+std::vector<Tensor> with_epilogue(const GemmForm& form, const Tensor& left, const Tensor& right, const Tensor& beside,
+                                  Instructions instructions, bool generates_all) {
   const std::vector<CompiledGemm> kernels = codegen::compile_gemms({&form, 1}, instructions, generates_all);
   std::vector<Tensor> results;
   std::vector<fused_gemm::ColumnMatrix> matrices;
@@ -227,7 +248,8 @@ std::vector<Tensor> with_epilogue(const GemmForm& form, const Tensor& left, cons
     matrices.push_back({results.back().impl()->data(), columns});
   }
   matrices.push_back({beside.impl()->data(), form.epilogue.operands[0].is_row ? 0 : columns});
-  if (expect(kernels.size() == 1)) fused_gemm::run_gemm(form, kernels[0], {matrix_of(left), matrix_of(right), left.impl()->sizes[1], matrices});
+  if (expect(kernels.size() == 1))
+    fused_gemm::run_gemm(form, kernels[0], {matrix_of(left), matrix_of(right), left.impl()->sizes[1], matrices});
   return results;
 }
 
@@ -245,23 +267,27 @@ TEST("epilogues are computed of whole sums by all instructions, and the library 
         for (const bool is_gradient : {false, true}) {
           if (dtype == Dtype::f32 && instructions.set != codegen::InstructionSet::avx2) continue;
           const GemmForm form{dtype, Dtype::f32, dtype, gelu_epilogue(dtype, approximate, is_gradient).epilogue};
-          const Tensor left = make_matrix(70, 200, dtype, Lies::along_depth), right = make_matrix(83, 200, Dtype::f32, Lies::along_rows) * 0.2;
+          const Tensor left = make_matrix(70, 200, dtype, Lies::along_depth),
+                       right = make_matrix(83, 200, Dtype::f32, Lies::along_rows) * 0.2;
           const Tensor beside = is_gradient ? randn({70, 83}).to(dtype) : randn({83});
           const auto wide = [](const Tensor& t) { return t.to(Dtype::f64); };
           const Tensor sums = matmul(wide(left), transpose(wide(right.to(dtype)), 0, 1));
           const Tensor before = is_gradient ? wide(beside) : sums + wide(beside);
           const Tensor first = is_gradient ? nn::gelu(before, approximate) : before;
-          const Tensor second = is_gradient ? prims::gelu_backward(sums, before, approximate) : nn::gelu(before, approximate);
+          const Tensor second =
+              is_gradient ? prims::gelu_backward(sums, before, approximate) : nn::gelu(before, approximate);
           const std::vector<Tensor> taken = with_epilogue(form, left, right, beside, instructions, false);
           const double tolerance = dtype == Dtype::f32 ? 1e-5 : 0.03;
           expect_close(taken[0], first, tolerance);
           expect_close(taken[1], second, tolerance);
           const std::vector<Tensor> made = with_epilogue(form, left, right, beside, instructions, true);
-          for (size_t i = 0; i < 2; ++i) expect(wide(taken[i]).to_vector<double>() == wide(made[i]).to_vector<double>(), "the bits differ");
+          for (size_t i = 0; i < 2; ++i)
+            expect(wide(taken[i]).to_vector<double>() == wide(made[i]).to_vector<double>(), "the bits differ");
           if (!codegen::has_prebuilt_gemms()) continue;
           if (instructions.has_amx && instructions.set != codegen::InstructionSet::avx512_bf16) continue;
           if (instructions.set == codegen::InstructionSet::avx512) continue;
-          expect(codegen::compile_gemms({&form, 1}, instructions)[0].multiply != codegen::compile_gemms({&form, 1}, instructions, true)[0].multiply,
+          expect(codegen::compile_gemms({&form, 1}, instructions)[0].multiply !=
+                     codegen::compile_gemms({&form, 1}, instructions, true)[0].multiply,
                  "the library lacks a product");
         }
 }
@@ -271,11 +297,13 @@ TEST("the library's products have the bits of those that are generated") {
   manual_seed(5);
   const NoGrad no_grad;
   constexpr Dtype f32 = Dtype::f32, bf16 = Dtype::bf16;
-  const std::vector<PlainForm> forms{{f32, f32, f32, f32, {}},     {f32, f32, f32, f32, f32},    {bf16, bf16, bf16, bf16, {}},
-                                       {bf16, f32, f32, bf16, {}, true},   {bf16, f32, bf16, bf16, bf16}, {bf16, f32, bf16, bf16, f32, true},
-                                       {f32, bf16, bf16, bf16, {}}};
+  const std::vector<PlainForm> forms{{f32, f32, f32, f32, {}},      {f32, f32, f32, f32, f32},
+                                     {bf16, bf16, bf16, bf16, {}},  {bf16, f32, f32, bf16, {}, true},
+                                     {bf16, f32, bf16, bf16, bf16}, {bf16, f32, bf16, bf16, f32, true},
+                                     {f32, bf16, bf16, bf16, {}}};
   for (const PlainForm& form : forms) {
-    const Tensor left = make_matrix(70, 200, form.left, Lies::along_depth), right = make_matrix(83, 200, form.right, Lies::along_rows);
+    const Tensor left = make_matrix(70, 200, form.left, Lies::along_depth),
+                 right = make_matrix(83, 200, form.right, Lies::along_rows);
     const Tensor bias = form.bias ? randn({83}).to(*form.bias) : Tensor();
     for (const Instructions instructions : all_instructions()) {
       const auto numbers = [&](bool generates_all) {
@@ -285,7 +313,8 @@ TEST("the library's products have the bits of those that are generated") {
       if (!codegen::has_prebuilt_gemms()) continue;
       if (instructions.has_amx && instructions.set != codegen::InstructionSet::avx512_bf16) continue;
       const GemmForm whole = form;
-      const CompiledGemm taken = codegen::compile_gemms({&whole, 1}, instructions)[0], made = codegen::compile_gemms({&whole, 1}, instructions, true)[0];
+      const CompiledGemm taken = codegen::compile_gemms({&whole, 1}, instructions)[0],
+                         made = codegen::compile_gemms({&whole, 1}, instructions, true)[0];
       expect(taken.pack != made.pack && taken.multiply != made.multiply, "the library lacks a product");
     }
   }

@@ -1,4 +1,5 @@
-// expect: fulgurite: a class with a base class cannot be taken apart; make it a plain aggregate or specialise fulgurite::Fields for it
+// expect: fulgurite: a class with a base class cannot be taken apart; make it a plain aggregate or specialise
+// fulgurite::Fields for it
 #include <fulgurite/jit.h>
 using namespace fulgurite;
 struct Base {

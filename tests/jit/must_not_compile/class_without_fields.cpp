@@ -1,4 +1,5 @@
-// expect: fulgurite: this class cannot be part of an argument, a result or a model; make it an aggregate (no constructors, private members or base classes) or specialise fulgurite::Fields for it
+// expect: fulgurite: this class cannot be part of an argument, a result or a model; make it an aggregate (no
+// constructors, private members or base classes) or specialise fulgurite::Fields for it
 #include <fulgurite/jit.h>
 using namespace fulgurite;
 class Layer {

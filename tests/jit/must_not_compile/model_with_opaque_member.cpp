@@ -1,4 +1,5 @@
-// expect: fulgurite: this callable holds tensors beside a member that cannot be taken apart; specialise fulgurite::Fields for it, or wrap it in a lambda
+// expect: fulgurite: this callable holds tensors beside a member that cannot be taken apart; specialise
+// fulgurite::Fields for it, or wrap it in a lambda
 #include <functional>
 
 #include <fulgurite/jit.h>

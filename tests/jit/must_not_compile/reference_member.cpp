@@ -1,4 +1,5 @@
-// expect: fulgurite: an aggregate with a reference member, or with one that {} does not make; hold values, or specialise fulgurite::Fields for it
+// expect: fulgurite: an aggregate with a reference member, or with one that {} does not make; hold values, or
+// specialise fulgurite::Fields for it
 #include <fulgurite/jit.h>
 using namespace fulgurite;
 struct Borrowed {

@@ -23,7 +23,8 @@ std::vector<double> elements(const Tensor& x) { return x.to(Dtype::f64).contiguo
 /// Returns true if a program of f's last call computes a value in an input's memory.
 bool writes_straight(const Jitted& f) {
   const ExecutionPlan plan = make_execution_plan(last_traces(f).back());
-  return std::ranges::any_of(plan.slots, [](const Slot& slot) { return slot.storage_class == StorageClass::input_memory; });
+  return std::ranges::any_of(plan.slots,
+                             [](const Slot& slot) { return slot.storage_class == StorageClass::input_memory; });
 }
 
 }  // namespace

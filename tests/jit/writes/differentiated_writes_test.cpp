@@ -202,9 +202,16 @@ TEST("results and copies that lie in an overwritten input are as they were befor
 TEST("a leaf that a gradient is asked of is not written in place") {
   const Tensor x = weights(), b = buffer();
   const int line = SourceLocation::here().line;
-  const auto in_place = [](Tensor w) { w.add_(1); return sum(w * w); };
-  const auto through_view = [](Tensor w) { w(0).add_(1); return sum(w * w); };
-  const std::string message = "a leaf tensor that requires grad is written in place: t_0, cpu f64[3, 4]; wrap it in NoGrad, or write into a copy";
+  const auto in_place = [](Tensor w) {
+    w.add_(1);
+    return sum(w * w);
+  };
+  const auto through_view = [](Tensor w) {
+    w(0).add_(1);
+    return sum(w * w);
+  };
+  const std::string message =
+      "a leaf tensor that requires grad is written in place: t_0, cpu f64[3, 4]; wrap it in NoGrad, or write into a copy";
   for (const auto& run : std::vector<std::function<void()>>{[&] { grad(in_place)(x); }, [&] { jit(grad(in_place))(x); },
                                                             [&] { vjp(in_place, x); }}) {
     try {
@@ -212,15 +219,20 @@ TEST("a leaf that a gradient is asked of is not written in place") {
       expect(false);
     } catch (const UserError& error) {
       expect(std::string(error.what()).find(message) != std::string::npos);
-      expect(std::string(error.what()).find("differentiated_writes_test.cpp:" + std::to_string(line + 1)) != std::string::npos);
+      expect(std::string(error.what()).find("differentiated_writes_test.cpp:" + std::to_string(line + 1)) !=
+             std::string::npos);
     }
   }
-  expect_error([&] { jit(grad(through_view))(x); }, "a view of a leaf tensor that requires grad is written in place: t_0");
+  expect_error([&] { jit(grad(through_view))(x); },
+               "a view of a leaf tensor that requires grad is written in place: t_0");
   expect_equal(numbers(x), numbers(weights()));
   const Tensor parameter = weights().requires_grad_();
   expect_error([&] { jit(in_place)(parameter); }, message);
   // A tensor made from a leaf may be written.
-  const auto of_result = jit([](Tensor w) { Tensor y = w * 2; return grad([](Tensor z) { return sum(z * z); })(y.add_(1)); });
+  const auto of_result = jit([](Tensor w) {
+    Tensor y = w * 2;
+    return grad([](Tensor z) { return sum(z * z); })(y.add_(1));
+  });
   expect_near(numbers(of_result(x)), numbers((x * 2 + 1) * 2));
 }
 
@@ -229,7 +241,8 @@ TEST("a pullback says that what it needs was overwritten; inside a traced functi
   const Tensor x = weights();
   const auto [value, pullback] = vjp(f, x);
   x.add_(1);
-  expect_error([&, &back = pullback] { back(tensor(1.0, {.dtype = Dtype::f64})); }, "was written in place after the function had been called");
+  expect_error([&, &back = pullback] { back(tensor(1.0, {.dtype = Dtype::f64})); },
+               "was written in place after the function had been called");
   const auto traced = jit([f](Tensor w) {
     const auto [y, back] = vjp(f, w);
     w.add_(1);
@@ -257,7 +270,8 @@ TEST("arguments that share memory are written as one, or both are named") {
   const auto [value, gradient] = value_and_grad(f)(weights(), b, b(1));
   expect_near(numbers(gradient), numbers(leaf.grad()));
   const Tensor w = weights();
-  expect_error([&] { value_and_grad(f)(w, w, w(1)); }, "the function given to value_and_grad writes into t_1, which shares memory with t_0");
+  expect_error([&] { value_and_grad(f)(w, w, w(1)); },
+               "the function given to value_and_grad writes into t_1, which shares memory with t_0");
 }
 
 TEST("an input is overwritten after what another input is given has been computed from it") {

@@ -20,7 +20,8 @@ std::vector<float> gradient(const Function& f) {
 }
 
 /// Eager, jitted, and with graph breaks.
-void expect_gradient(const Function& f, const std::vector<float>& expected, SourceLocation at = SourceLocation::here()) {
+void expect_gradient(const Function& f, const std::vector<float>& expected,
+                     SourceLocation at = SourceLocation::here()) {
   expect_equal(gradient(f), expected, at);
   const auto compiled = jit(f);
   for (int call = 0; call < 2; ++call) expect_equal(gradient(compiled), expected, at);

@@ -56,7 +56,8 @@ Outcome functional_outcome(const WriteProgram& program) {
   const auto [value, gradients] = step(arguments[0], arguments[1], arguments[2], arguments[3]);
   Outcome out;
   for (const Tensor& result : std::get<1>(value)) out.push_back(numbers(result));
-  for (const Tensor& tensor : {arguments[2], arguments[3], std::get<0>(gradients), std::get<1>(gradients)}) out.push_back(numbers(tensor));
+  for (const Tensor& tensor : {arguments[2], arguments[3], std::get<0>(gradients), std::get<1>(gradients)})
+    out.push_back(numbers(tensor));
   return out;
 }
 
@@ -80,7 +81,9 @@ TEST("random programs of writes do the same eagerly, jitted, in pieces and under
         if (++differ < 5) std::printf("program %u, %s, differs: %s\n", seed, way, program.json().c_str());
       } catch (const UserError& error) {
         // A subgraph has one backward: unneeded values that it saved must not be overwritten either.
-        if (std::string(way) == "in pieces" && std::string(error.what()).find("needed for backward") != std::string::npos) return;
+        if (std::string(way) == "in pieces" &&
+            std::string(error.what()).find("needed for backward") != std::string::npos)
+          return;
         if (++differ < 5) std::printf("program %u, %s: %s\n", seed, way, error.what());
       }
     };

@@ -238,12 +238,9 @@ TEST("arguments that share memory see each other's writes, and the way they shar
   const auto jitted = jit(f, {.executors = {"eager"}});
   using Views = std::function<std::pair<Tensor, Tensor>(Tensor)>;
   const std::vector<Views> ways = {
-      [](Tensor x) { return std::pair{x, x(1)}; },
-      [](Tensor x) { return std::pair{x(Slice(), 0), x}; },
-      [](Tensor x) { return std::pair{x, x.t()}; },
-      [](Tensor x) { return std::pair{x(Slice(1, 3)), x(2)}; },
-      [](Tensor x) { return std::pair{x, x.view({-1})}; },
-      [](Tensor x) { return std::pair{x, x(0)}; },
+      [](Tensor x) { return std::pair{x, x(1)}; },         [](Tensor x) { return std::pair{x(Slice(), 0), x}; },
+      [](Tensor x) { return std::pair{x, x.t()}; },        [](Tensor x) { return std::pair{x(Slice(1, 3)), x(2)}; },
+      [](Tensor x) { return std::pair{x, x.view({-1})}; }, [](Tensor x) { return std::pair{x, x(0)}; },
       [](Tensor x) { return std::pair{x(0), x(0)}; },
   };
   for (const Views& way : ways) {
@@ -283,10 +280,29 @@ TEST("random views and writes leave the same behind eagerly and compiled") {
 
 TEST("what a write cannot do is said") {
   const Tensor x = rand({2, 3});
-  expect_error([&] { jit([](Tensor a) { a.reshape({-1})(0).zero_(); return a * 1; })(x); },
-               "by the argument's strides: use view() for a view, clone() for a copy");
-  expect_error([&] { jit([](Tensor a) { const Tensor flat = a.reshape({-1}); a.zero_(); return flat * 1; })(x); },
-               "is read after that was written in place");
-  expect_error([&] { jit([](Tensor a) { (a * 1)(0).expand({4, 3}).zero_(); return a * 1; })(x); },
-               "more than one element of the tensor that is written refers to a single place in memory");
+  expect_error(
+      [&] {
+        jit([](Tensor a) {
+          a.reshape({-1})(0).zero_();
+          return a * 1;
+        })(x);
+      },
+      "by the argument's strides: use view() for a view, clone() for a copy");
+  expect_error(
+      [&] {
+        jit([](Tensor a) {
+          const Tensor flat = a.reshape({-1});
+          a.zero_();
+          return flat * 1;
+        })(x);
+      },
+      "is read after that was written in place");
+  expect_error(
+      [&] {
+        jit([](Tensor a) {
+          (a * 1)(0).expand({4, 3}).zero_();
+          return a * 1;
+        })(x);
+      },
+      "more than one element of the tensor that is written refers to a single place in memory");
 }

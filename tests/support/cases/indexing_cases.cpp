@@ -13,8 +13,11 @@ void add_indexing_cases(std::vector<OperatorCase>& out) {
   out.push_back({"torch.scatter", {x(), 0, integers({1, 4}, {0, 2, 1, 1}), 1.5}});
   // PyTorch differentiates neither the product nor, with respect to the source, the sum.
   for (const char* reduce : {"add", "multiply"}) {
-    out.push_back(OperatorCase("prims.scatter_with_reduce", {x(), 1, integers({2, 2}, {0, 0, 2, 1}), floats({2, 2}), reduce}).without_pytorch());
-    out.push_back({"prims.scatter_with_reduce", {constants({3, 4}), 1, integers({2, 2}, {0, 0, 2, 1}), constants({2, 2}), reduce}});
+    out.push_back(
+        OperatorCase("prims.scatter_with_reduce", {x(), 1, integers({2, 2}, {0, 0, 2, 1}), floats({2, 2}), reduce})
+            .without_pytorch());
+    out.push_back({"prims.scatter_with_reduce",
+                   {constants({3, 4}), 1, integers({2, 2}, {0, 0, 2, 1}), constants({2, 2}), reduce}});
     out.push_back({"prims.scatter_with_reduce", {constants({3, 4}), 0, integers({1, 4}, {0, 2, 1, 1}), 1.5, reduce}});
   }
   out.push_back({"torch.scatter_add", {x(), 1, integers({2, 3}, {0, 3, 0, 1, 1, 1}), floats({2, 3})}});
@@ -30,7 +33,8 @@ void add_indexing_cases(std::vector<OperatorCase>& out) {
   out.push_back({"prims.index", {x(), {rows()}}});
   out.push_back({"prims.index", {x(), {rows(), integers({2, 1}, {1, 3})}}});
   out.push_back({"prims.index", {floats({3, 2, 4}), {rows(), None, integers({3}, {1, 3, 3})}}});
-  out.push_back({"prims.index_put", {floats({3, 2, 4}), {rows(), None, integers({3}, {1, 3, 1})}, floats({3, 2}), true}});
+  out.push_back(
+      {"prims.index_put", {floats({3, 2, 4}), {rows(), None, integers({3}, {1, 3, 1})}, floats({3, 2}), true}});
   out.push_back({"prims.index_put", {x(), {integers({2}, {2, 0})}, floats({2, 4})}});
   out.push_back({"prims.index_put", {x(), {rows()}, floats({3, 4}), true}});
   out.push_back({"torch.index_put", {x(), {integers({2}, {2, 0})}, floats({4})}});

@@ -112,7 +112,9 @@ void add_attention_cases(std::vector<OperatorCase>& out) {
   out.push_back({op, {heads(2, 2), heads(3, 2), heads(3, 2)}, {{"attn_mask", booleans({2, 3})}}});
   const double infinity = HUGE_VAL;  // the second query sees nothing
   const auto closed = [&] {
-    return tensor(std::vector<double>{0.3, -infinity, 0.1, -infinity, -infinity, -infinity}).reshape({2, 3}).requires_grad_();
+    return tensor(std::vector<double>{0.3, -infinity, 0.1, -infinity, -infinity, -infinity})
+        .reshape({2, 3})
+        .requires_grad_();
   };
   out.push_back({op, {heads(2, 2), heads(3, 2), heads(3, 2)}, {{"attn_mask", closed()}}});
   out.push_back({op, {heads(2, 2), heads(3, 2), heads(3, 2)}, {{"is_causal", true}}});

@@ -19,8 +19,8 @@ size_t tensors_taken(const Symbol& symbol) {
 }
 
 bool has_cases_of_its_own(const Symbol& symbol) {
-  for (const char* name : {"where", "masked_fill", "clamp", "bitwise_not", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift",
-                           "bitwise_right_shift"})
+  for (const char* name : {"where", "masked_fill", "clamp", "bitwise_not", "bitwise_and", "bitwise_or", "bitwise_xor",
+                           "bitwise_left_shift", "bitwise_right_shift"})
     if (&symbol == find_symbol(name)) return true;
   return false;
 }

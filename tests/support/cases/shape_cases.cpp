@@ -42,7 +42,8 @@ void add_view_cases(std::vector<OperatorCase>& out) {
   out.push_back(OperatorCase("prims.as_strided", {floats({4, 3}), {2, 3}, {5, 1}, 1}).contiguous());
   out.push_back(OperatorCase("prims.as_strided", {floats({4, 3}), {2, 2, 2}, {2, 2, 3}, 0}).contiguous());
   out.push_back(OperatorCase("prims.with_history", {constants({2, 3}), floats({2, 3})})
-                    .with_gradients({{1, 1, 1, 1, 1, 1}}).without_pytorch());
+                    .with_gradients({{1, 1, 1, 1, 1, 1}})
+                    .without_pytorch());
   out.push_back(OperatorCase("prims.as_strided", {floats({5}), Shape(), Shape(), 3}).contiguous());
   out.push_back({"prims.slice", {floats({2, 7}), 1, 1, 6, 3}});
   out.push_back({"prims.slice", {floats({8, 2}), 0, 0, 7, 3}});

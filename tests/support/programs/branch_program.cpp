@@ -120,7 +120,8 @@ std::string compare(const char* what, const Tensor& actual, const Tensor& expect
   const auto a = actual.detach().contiguous().to_vector<float>(), b = expected.detach().contiguous().to_vector<float>();
   for (size_t i = 0; i < a.size(); ++i)
     if (!is_close(a[i], b[i], tolerance))
-      return std::string(what) + ": element " + std::to_string(i) + " is " + std::to_string(a[i]) + ", not " + std::to_string(b[i]);
+      return std::string(what) + ": element " + std::to_string(i) + " is " + std::to_string(a[i]) + ", not " +
+             std::to_string(b[i]);
   return "";
 }
 
@@ -190,20 +191,22 @@ std::string check_branch_program(unsigned seed, BranchCounts& counts) {
     ++counts.calls;
     counts.errors += expected.is_error;
     if (expected.is_error != actual.is_error) {
-      problem = expected.is_error ? "an error in eager mode only: " + expected.message : "an error with symbols only: " + actual.message;
+      problem = expected.is_error ? "an error in eager mode only: " + expected.message
+                                  : "an error with symbols only: " + actual.message;
     } else if (!expected.is_error) {
       problem = compare("the result", actual.result, expected.result, 0);
       if (problem.empty()) problem = compare("the gradient of a", actual.a_grad, expected.a_grad, 1e-4);
       if (problem.empty()) problem = compare("the gradient of b", actual.b_grad, expected.b_grad, 1e-4);
     }
     if (!problem.empty())
-      problem = "function " + std::to_string(seed) + ", call " + std::to_string(call) + " (a " + inputs.a.shape().text() + ", b " +
-                inputs.b.shape().text() + ", n " + std::to_string(inputs.n.hint()) + ", s " + std::to_string(inputs.s.hint()) +
-                "): " + problem;
+      problem = "function " + std::to_string(seed) + ", call " + std::to_string(call) + " (a " +
+                inputs.a.shape().text() + ", b " + inputs.b.shape().text() + ", n " + std::to_string(inputs.n.hint()) +
+                ", s " + std::to_string(inputs.s.hint()) + "): " + problem;
   }
   counts.hits += cache_hits(jitted);
   const std::string text = explain(jitted);
-  for (size_t at = text.find("because with symbols"); at != std::string::npos; at = text.find("because with symbols", at + 1))
+  for (size_t at = text.find("because with symbols"); at != std::string::npos;
+       at = text.find("because with symbols", at + 1))
     counts.constants.push_back(std::to_string(seed) + text.substr(at + 20, text.find('\n', at) - at - 20));
   return problem;
 }

@@ -36,7 +36,9 @@ struct WithSigns {
     context.save_for_backward({signs});
     return {doubled, signs};
   }
-  static Tensor backward(autograd::Context& context, Tensor gradient, Tensor) { return gradient * 2 * context.saved_tensors()[0]; }
+  static Tensor backward(autograd::Context& context, Tensor gradient, Tensor) {
+    return gradient * 2 * context.saved_tensors()[0];
+  }
 };
 
 /// Returns a gradient for one argument at most, and sees missing ones.

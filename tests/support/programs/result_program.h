@@ -6,12 +6,12 @@
 
 namespace fulgurite::test {
 
-/// A function whose results may be views of its arguments and of each other, and what is done with arguments and results after the call, as
-/// data: other languages run it too.
+/// A function whose results may be views of its arguments and of each other, and what is done with arguments and
+/// results after the call, as data: other languages run it too.
 ///
-/// The function's arguments are values 0 to 3: a leaf, which is never written, two tensors computed from leaves, and a buffer without a
-/// history, each of which may share the memory of the one before. After the call the values are the arguments, the results, and what the
-/// steps make.
+/// The function's arguments are values 0 to 3: a leaf, which is never written, two tensors computed from leaves, and a
+/// buffer without a history, each of which may share the memory of the one before. After the call the values are the
+/// arguments, the results, and what the steps make.
 struct ResultProgram {
   Shape shape;
   std::string sharing;  // of argument 2 with argument 1: "none", "row", "rows", "transposed"

@@ -68,7 +68,8 @@ Tensor WriteProgram::loss(const std::vector<Tensor>& results) {
 }
 
 std::string WriteProgram::json() const {
-  return "{\"shape\": " + test::json(shape.to_vector()) + ", \"sharing\": \"" + sharing + "\", \"steps\": " + test::json(steps) +
+  return "{\"shape\": " + test::json(shape.to_vector()) + ", \"sharing\": \"" + sharing +
+         "\", \"steps\": " + test::json(steps) +
          ", \"results\": " + test::json(std::vector<int64_t>(results.begin(), results.end())) + "}";
 }
 

@@ -8,8 +8,8 @@ namespace fulgurite::test {
 
 /// A program of views, writes in place and a few operators, as data: other languages run it too.
 ///
-/// Its arguments are values 0 to 3: two leaves, which are never written, a buffer, and another buffer that may share the first one's
-/// memory. Its results are those of `results`, each times 1, and the sums of all leaves.
+/// Its arguments are values 0 to 3: two leaves, which are never written, a buffer, and another buffer that may share
+/// the first one's memory. Its results are those of `results`, each times 1, and the sums of all leaves.
 struct WriteProgram {
   Shape shape;
   std::string sharing;  // of the second buffer: "none", "same", "row", "rows", "column", "transposed"

@@ -23,7 +23,8 @@ class WrittenRecords {
   /// `, "key": ["0", null, …]`: the names of tensors, which are kept.
   std::string member(const std::string& key, const std::vector<Tensor>& tensors) {
     std::string out = ", " + json::quote(key) + ": [";
-    for (size_t i = 0; i < tensors.size(); ++i) out += (i ? ", " : "") + (tensors[i].defined() ? json::quote(keep(tensors[i])) : "null");
+    for (size_t i = 0; i < tensors.size(); ++i)
+      out += (i ? ", " : "") + (tensors[i].defined() ? json::quote(keep(tensors[i])) : "null");
     return out + "]";
   }
   void finish() {
@@ -57,7 +58,8 @@ int write_records(const char* program, const std::string& name, int count, char*
   }
   try {
     WrittenRecords records(arguments[1], name);
-    const auto wanted = static_cast<unsigned>(std::atoi(arguments[2])), first = static_cast<unsigned>(std::atoi(arguments[3]));
+    const auto wanted = static_cast<unsigned>(std::atoi(arguments[2])),
+               first = static_cast<unsigned>(std::atoi(arguments[3]));
     int failed = 0;
     for (unsigned i = first; i < first + wanted; ++i) {
       try {

@@ -54,7 +54,8 @@ class ForwardWorker {
         row_of_scores(r, seen, count, k > 0, most[r], sum[r]);
       }
       const PanelOperand<Pair> values{values_.data() + k / 2 * panel, panel, panel * depth_of(s_.keys)};
-      multiply_pairs(rows, s_.value_features, depth_of(count), probabilities_.data(), score_stride / 2, values, sums_.data(), width_, k > 0);
+      multiply_pairs(rows, s_.value_features, depth_of(count), probabilities_.data(), score_stride / 2, values,
+                     sums_.data(), width_, k > 0);
     }
     const ResultRows<BFloat16> out(out_, matrix);
     for (int64_t r = 0; r < rows; ++r) {

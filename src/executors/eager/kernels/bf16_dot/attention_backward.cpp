@@ -57,7 +57,8 @@ class BackwardWorker {
     const ResultRows<BFloat16> value_slopes(results_[2], key_matrix);
     for (int64_t member = 0; member < s_.group; ++member) {
       matrix_ = key_matrix * s_.group + member;
-      for (int64_t i = 0; i < s_.queries; i += query_block_) block_of_queries(i, std::min(query_block_, s_.queries - i), key_slopes, value_slopes);
+      for (int64_t i = 0; i < s_.queries; i += query_block_)
+        block_of_queries(i, std::min(query_block_, s_.queries - i), key_slopes, value_slopes);
     }
     if constexpr (is_matrix_unit) {
       write_turned(key_slopes, dkey_.data(), stride_, s_.keys, s_.features);
@@ -69,7 +70,8 @@ class BackwardWorker {
   }
 
  private:
-  void write(const ResultRows<BFloat16>& to, const float* from, int64_t width, int64_t first, int64_t rows, int64_t columns) {
+  void write(const ResultRows<BFloat16>& to, const float* from, int64_t width, int64_t first, int64_t rows,
+             int64_t columns) {
     for (int64_t r = 0; r < rows; ++r) {
       const float* const row = from + r * width;
       BFloat16* const at = to.first + (first + r) * to.stride;
@@ -84,7 +86,8 @@ class BackwardWorker {
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t j = 0; j < columns; j += line) __builtin_prefetch(to.first + (first + r) * to.stride + j, 1);
   }
-  static void ask_for(const AttentionOperand& operand, const BFloat16* matrix, int64_t first, int64_t rows, int64_t columns) {
+  static void ask_for(const AttentionOperand& operand, const BFloat16* matrix, int64_t first, int64_t rows,
+                      int64_t columns) {
     for (int64_t r = first; r < first + rows; ++r)
       for (int64_t j = 0; j < columns; j += line) __builtin_prefetch(matrix + r * operand.row + j * operand.column);
   }
@@ -97,9 +100,11 @@ class BackwardWorker {
     const int64_t next = first + rows;
     if (next < s_.queries)
       return {call_.query.matrix<BFloat16>(matrix_, s_.batch) + next * call_.query.row,
-              call_.grad.matrix<BFloat16>(matrix_, s_.batch) + next * call_.grad.row, nullptr, nullptr, s_.queries - next};
+              call_.grad.matrix<BFloat16>(matrix_, s_.batch) + next * call_.grad.row, nullptr, nullptr,
+              s_.queries - next};
     const int64_t matrix = std::min(matrix_ + 1, s_.matrices - 1), keys = matrix / s_.group;
-    NextRows found{call_.query.matrix<BFloat16>(matrix, s_.batch), call_.grad.matrix<BFloat16>(matrix, s_.batch), nullptr, nullptr, s_.queries};
+    NextRows found{call_.query.matrix<BFloat16>(matrix, s_.batch), call_.grad.matrix<BFloat16>(matrix, s_.batch),
+                   nullptr, nullptr, s_.queries};
     if (matrix % s_.group != 0) return found;
     found.key = call_.key.matrix<BFloat16>(keys, s_.key_batch);
     found.value = call_.value.matrix<BFloat16>(keys, s_.key_batch);
@@ -115,7 +120,8 @@ class BackwardWorker {
     ask_for(call_.value, next.value, key, keys, s_.value_features);
   }
 
-  void block_of_queries(int64_t first, int64_t rows, const ResultRows<BFloat16>& key_slopes, const ResultRows<BFloat16>& value_slopes) {
+  void block_of_queries(int64_t first, int64_t rows, const ResultRows<BFloat16>& key_slopes,
+                        const ResultRows<BFloat16>& value_slopes) {
     const BFloat16* query = call_.query.matrix<BFloat16>(matrix_, s_.batch) + first * call_.query.row;
     const BFloat16* grad = call_.grad.matrix<BFloat16>(matrix_, s_.batch) + first * call_.grad.row;
     logarithms_ = call_.logsumexp.matrix<float>(matrix_, s_.batch);
@@ -141,8 +147,9 @@ class BackwardWorker {
     }
     for (int64_t r = 0; r < rows; r += product_rows) {
       const int64_t count = std::min(product_rows, rows - r);
-      multiply_pairs(count, s_.features, depth_of(tile_end(first, r, rows)), slope_rows_.data() + r * stride_ / 2, stride_ / 2,
-                     PanelOperand<Pair>{keys_.data(), panel, panel * depth_of(s_.keys)}, dquery_.data() + r * width_, width_, false);
+      multiply_pairs(count, s_.features, depth_of(tile_end(first, r, rows)), slope_rows_.data() + r * stride_ / 2,
+                     stride_ / 2, PanelOperand<Pair>{keys_.data(), panel, panel * depth_of(s_.keys)},
+                     dquery_.data() + r * width_, width_, false);
     }
     for (int64_t k = 0; k < key_count; k += gathered_keys) {
       const int64_t count = std::min(gathered_keys, key_count - k);
@@ -168,7 +175,8 @@ class BackwardWorker {
         const int64_t count = std::min(key_block, tile_end(first, r, rows) - k);
         if (count > 0)
           multiply_pairs(std::min(product_rows, rows - r), count, depth, left.data + r * left.stride, left.stride,
-                         PanelOperand<Pair>{turned.data() + k * depth, panel, panel * depth}, to.data() + r * stride_ + k, stride_, false);
+                         PanelOperand<Pair>{turned.data() + k * depth, panel, panel * depth},
+                         to.data() + r * stride_ + k, stride_, false);
       }
   }
 
@@ -197,7 +205,8 @@ class BackwardWorker {
   }
   template <bool is_whole>
   FULGURITE_INLINE Floats probabilities(Row& row, int64_t j, const Floats& factor) {
-    const Floats value = seen_of<is_whole>(row, j, exp2_of_small(multiply_add(load(row.scores + j), factor, row.offset)));
+    const Floats value =
+        seen_of<is_whole>(row, j, exp2_of_small(multiply_add(load(row.scores + j), factor, row.offset)));
     const Floats cotangent = seen_of<is_whole>(row, j, load(row.cotangents + j));
     row.along = multiply_add(value, cotangent, row.along);
     row.largest = greater_or_second(value, row.largest);
@@ -266,18 +275,18 @@ class BackwardWorker {
     const Pair *const probabilities = probability_pairs_.data() + from, *const slopes = slope_pairs_.data() + from;
     if constexpr (is_matrix_unit) {
       const int64_t start = skipped / 2;
-      multiply_pairs(s_.value_features, count, depth, grads_.data() + start, turned_stride_, PanelOperand<Pair>{probabilities, stride_, 0},
-                     dvalue_.data() + key, stride_, true);
-      multiply_pairs(s_.features, count, depth, queries_.data() + start, turned_stride_, PanelOperand<Pair>{slopes, stride_, 0},
-                     dkey_.data() + key, stride_, true);
+      multiply_pairs(s_.value_features, count, depth, grads_.data() + start, turned_stride_,
+                     PanelOperand<Pair>{probabilities, stride_, 0}, dvalue_.data() + key, stride_, true);
+      multiply_pairs(s_.features, count, depth, queries_.data() + start, turned_stride_,
+                     PanelOperand<Pair>{slopes, stride_, 0}, dkey_.data() + key, stride_, true);
     } else {
       const int64_t start = skipped / 2 * panel;
       multiply_rows<float, true>(count, s_.value_features, depth, probabilities, stride_,
-                                 PanelOperand<Pair>{grads_.data() + start, panel, panel * depth_of(rows)}, dvalue_.data() + key * value_width_,
-                                 value_width_, true);
+                                 PanelOperand<Pair>{grads_.data() + start, panel, panel * depth_of(rows)},
+                                 dvalue_.data() + key * value_width_, value_width_, true);
       multiply_rows<float, true>(count, s_.features, depth, slopes, stride_,
-                                 PanelOperand<Pair>{queries_.data() + start, panel, panel * depth_of(rows)}, dkey_.data() + key * width_, width_,
-                                 true);
+                                 PanelOperand<Pair>{queries_.data() + start, panel, panel * depth_of(rows)},
+                                 dkey_.data() + key * width_, width_, true);
     }
   }
 

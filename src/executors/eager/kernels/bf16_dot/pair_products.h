@@ -44,15 +44,16 @@ FULGURITE_INLINE const int* integers_at(const Pair* pairs) {
 /// Computes `rows` rows of to = left · right, or of to + left · right: reads K in whole units, padded with zeros in one
 /// factor and with finite numbers in the other. Reads `left`, and writes `to`, in whole units of rows, of 16 and 32,
 /// and in whole panels.
-inline void multiply_pairs(int64_t rows, int64_t columns, int64_t depth, const Pair* left, int64_t left_stride, PanelOperand<Pair> right, float* to,
-                           int64_t to_stride, bool accumulate) {
+inline void multiply_pairs(int64_t rows, int64_t columns, int64_t depth, const Pair* left, int64_t left_stride,
+                           PanelOperand<Pair> right, float* to, int64_t to_stride, bool accumulate) {
   for (int64_t c = 0; c < columns; c += panel, right.data += right.panel_stride) {
     const int* const panels = integers_at(right.data);
     for (int64_t r = 0; r < rows; r += product_rows) {
       const int* const first = integers_at(left + r * left_stride);
       const TwoTiles left_tiles{first, first + 16 * left_stride, left_stride * 4, 16};
       const TwoTiles right_tiles{panels, panels + 16, right.stride * 4, 16 * right.stride};
-      multiply_tiles(to + r * to_stride + c, to_stride, left_tiles, right_tiles, depth, !accumulate, rows - r > 16, columns - c > 16, [](long) {});
+      multiply_tiles(to + r * to_stride + c, to_stride, left_tiles, right_tiles, depth, !accumulate, rows - r > 16,
+                     columns - c > 16, [](long) {});
     }
   }
 }
@@ -72,7 +73,8 @@ struct Wide<Pair> {
 template <class T>
 [[gnu::always_inline]] inline FloatPart add_products(const FloatPart& sum, Pair x, const IntPart& values) {
 #if defined(__AVX512BF16__)
-  return (FloatPart)_mm512_dpbf16_ps((__m512)sum, (__m512bh)_mm512_set1_epi32(static_cast<int>(x.bits)), (__m512bh)values);
+  return (FloatPart)_mm512_dpbf16_ps((__m512)sum, (__m512bh)_mm512_set1_epi32(static_cast<int>(x.bits)),
+                                     (__m512bh)values);
 #else
   const IntPart factors = IntPart{} + static_cast<int>(x.bits), upper_half = IntPart{} + static_cast<int>(0xffff0000U);
   const FloatPart with_second = multiply_add((FloatPart)(factors & upper_half), (FloatPart)(values & upper_half), sum);
@@ -81,8 +83,8 @@ template <class T>
 }
 
 /// Computes `rows` rows of to = left · right, or of to + left · right.
-inline void multiply_pairs(int64_t rows, int64_t columns, int64_t depth, const Pair* left, int64_t left_stride, const PanelOperand<Pair>& right,
-                           float* to, int64_t to_stride, bool accumulate) {
+inline void multiply_pairs(int64_t rows, int64_t columns, int64_t depth, const Pair* left, int64_t left_stride,
+                           const PanelOperand<Pair>& right, float* to, int64_t to_stride, bool accumulate) {
   multiply_rows<float, false>(rows, columns, depth, left, left_stride, right, to, to_stride, accumulate);
 }
 

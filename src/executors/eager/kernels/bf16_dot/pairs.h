@@ -19,14 +19,17 @@ FULGURITE_INLINE Floats floats_of(__m512 x) {
   result.part[0] = (FloatPart)x;
   return result;
 }
-FULGURITE_INLINE Floats nearest_integer(const Floats& x) { return floats_of(_mm512_roundscale_ps((__m512)x.part[0], 0)); }
+FULGURITE_INLINE Floats nearest_integer(const Floats& x) {
+  return floats_of(_mm512_roundscale_ps((__m512)x.part[0], 0));
+}
 /// x * 2^n for an integer n.
 FULGURITE_INLINE Floats scale_by_power(const Floats& x, const Floats& n) {
   return floats_of(_mm512_scalef_ps((__m512)x.part[0], (__m512)n.part[0]));
 }
 /// The first `count` lanes of x, which may be none or more than there are; zeros in the others.
 FULGURITE_INLINE Floats keep_first(int64_t count, const Floats& x) {
-  const auto mask = static_cast<__mmask16>(_bzhi_u32(0xffff, static_cast<unsigned>(std::clamp<int64_t>(count, 0, lanes))));
+  const auto mask =
+      static_cast<__mmask16>(_bzhi_u32(0xffff, static_cast<unsigned>(std::clamp<int64_t>(count, 0, lanes))));
   return floats_of(_mm512_maskz_mov_ps(mask, (__m512)x.part[0]));
 }
 FULGURITE_INLINE void store_narrow(BFloat16* to, const Floats& x) {
@@ -40,17 +43,18 @@ FULGURITE_INLINE NarrowRows narrow_rows(const Floats& first, const Floats& secon
 }
 /// Stores them as sixteen pairs down the rows.
 FULGURITE_INLINE void store_pairs(Pair* to, const NarrowRows& rows) {
-  const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21, 5, 20,
-                                         4, 19, 3, 18, 2, 17, 1, 16, 0);
+  const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21,
+                                         5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
   _mm512_storeu_si512(to, _mm512_permutexvar_epi16(order, rows));
 }
 /// Stores thirty-two neighbours of each of two rows as pairs down the rows.
 FULGURITE_INLINE void store_interleaved(Pair* to, const BFloat16* first, const BFloat16* second) {
-  const __m512i order = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6, 37, 5, 36, 4, 35, 3, 34, 2, 33, 1,
-                                         32, 0);
+  const __m512i order = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6, 37,
+                                         5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
   const __m512i upper = _mm512_loadu_si512(first), lower = _mm512_loadu_si512(second);
   _mm512_storeu_si512(to, _mm512_permutex2var_epi16(upper, order, lower));
-  _mm512_storeu_si512(to + lanes, _mm512_permutex2var_epi16(upper, _mm512_add_epi16(order, _mm512_set1_epi16(16)), lower));
+  _mm512_storeu_si512(to + lanes,
+                      _mm512_permutex2var_epi16(upper, _mm512_add_epi16(order, _mm512_set1_epi16(16)), lower));
 }
 FULGURITE_INLINE void store_rows(BFloat16* first, BFloat16* second, const NarrowRows& rows) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(first), _mm512_castsi512_si256(rows));
@@ -67,7 +71,9 @@ FULGURITE_INLINE void store_narrow(BFloat16* to, const Floats& x) { store(to, x)
 struct NarrowRows {
   Ints first, second;
 };
-FULGURITE_INLINE NarrowRows narrow_rows(const Floats& first, const Floats& second) { return {bfloat16_bits(first), bfloat16_bits(second)}; }
+FULGURITE_INLINE NarrowRows narrow_rows(const Floats& first, const Floats& second) {
+  return {bfloat16_bits(first), bfloat16_bits(second)};
+}
 FULGURITE_INLINE void store_pairs(Pair* to, const NarrowRows& rows) {
   store(to, rows.first | shift_left(rows.second, 16));
 }
@@ -95,7 +101,8 @@ struct PairRows {
   const Pair* data;
   int64_t stride;
 
-  PairRows(const BFloat16* from, int64_t row_stride, int64_t column_stride, int64_t rows, int64_t columns, Pair* scratch) {
+  PairRows(const BFloat16* from, int64_t row_stride, int64_t column_stride, int64_t rows, int64_t columns,
+           Pair* scratch) {
     if (column_stride == 1 && columns % (2 * depth_unit) == 0 && row_stride % 2 == 0 && rows % row_unit == 0) {
       data = reinterpret_cast<const Pair*>(from);
       stride = row_stride / 2;
@@ -105,7 +112,8 @@ struct PairRows {
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t j = 0; j < width; ++j) {
         const BFloat16* const at = from + r * row_stride + 2 * j * column_stride;
-        const uint32_t first = 2 * j < columns ? at[0].bits : 0, second = 2 * j + 1 < columns ? at[column_stride].bits : 0;
+        const uint32_t first = 2 * j < columns ? at[0].bits : 0,
+                       second = 2 * j + 1 < columns ? at[column_stride].bits : 0;
         scratch[r * width + j] = {first | second << 16};
       }
     data = scratch;
@@ -115,7 +123,8 @@ struct PairRows {
 
 /// Packs pairs down the rows of a matrix into panels, padded with zero rows and columns. `to` has up_to(columns, panel)
 /// * depth_of(rows) elements.
-inline void pack_pairs(const BFloat16* from, int64_t row_stride, int64_t column_stride, int64_t rows, int64_t columns, Pair* to) {
+inline void pack_pairs(const BFloat16* from, int64_t row_stride, int64_t column_stride, int64_t rows, int64_t columns,
+                       Pair* to) {
   for (int64_t first_column = 0; first_column < columns; first_column += panel) {
     const int64_t count = std::min(panel, columns - first_column);
     Pair* const end = to + depth_of(rows) * panel;
@@ -146,7 +155,8 @@ inline void pack_pairs(const BFloat16* from, int64_t row_stride, int64_t column_
 
 /// Packs pairs along the rows of a matrix, transposed, into panels of its rows. `to` has up_to(rows, panel) *
 /// depth_of(columns) elements.
-inline void pack_turned_pairs(const BFloat16* from, int64_t row_stride, int64_t column_stride, int64_t rows, int64_t columns, Pair* to) {
+inline void pack_turned_pairs(const BFloat16* from, int64_t row_stride, int64_t column_stride, int64_t rows,
+                              int64_t columns, Pair* to) {
   const int64_t depth = depth_of(columns);
   for (int64_t first_row = 0; first_row < up_to(rows, panel); first_row += lanes) {
     Pair* const start = to + first_row / panel * panel * depth + first_row % panel;
@@ -172,7 +182,8 @@ inline void pack_turned_pairs(const BFloat16* from, int64_t row_stride, int64_t 
 
 /// Transposes pairs down the rows of a matrix: a row of them for each of its columns, `stride` apart, zeros up to
 /// depth_of(rows). `to` has up_to(columns, lanes) such rows.
-inline void turn_pairs(const BFloat16* from, int64_t row_stride, int64_t column_stride, int64_t rows, int64_t columns, Pair* to, int64_t stride) {
+inline void turn_pairs(const BFloat16* from, int64_t row_stride, int64_t column_stride, int64_t rows, int64_t columns,
+                       Pair* to, int64_t stride) {
   for (int64_t pair = 0; pair < depth_of(rows); pair += lanes)
     for (int64_t j = 0; j < columns; j += lanes) {
       const BFloat16* const first = from + 2 * pair * row_stride + j * column_stride;
@@ -200,7 +211,8 @@ inline void turn_pairs(const BFloat16* from, int64_t row_stride, int64_t column_
 
 /// Writes columns of sums as rows of bf16: to[r][c] = from[c * stride + r]. `from` has multiples of sixteen rows and
 /// columns.
-inline void write_turned(const ResultRows<BFloat16>& to, const float* from, int64_t stride, int64_t rows, int64_t columns) {
+inline void write_turned(const ResultRows<BFloat16>& to, const float* from, int64_t stride, int64_t rows,
+                         int64_t columns) {
   for (int64_t r = 0; r < rows; r += lanes)
     for (int64_t c = 0; c < columns; c += lanes) {
       Ints square[lanes];

@@ -23,7 +23,8 @@ FULGURITE_INLINE void stream(double* to, const Doubles& value) {
 }
 /// Like store_up_to, from element `at` on, a multiple of sixteen.
 template <class Element>
-FULGURITE_INLINE void store_up_to(const ResultRow<Element>& row, int64_t at, const Wides<Element>& value, int64_t count) {
+FULGURITE_INLINE void store_up_to(const ResultRow<Element>& row, int64_t at, const Wides<Element>& value,
+                                  int64_t count) {
   if (row.is_streamed && count >= lanes) stream(row.first + at, value);
   else store_up_to(row.first + at, value, count);
 }

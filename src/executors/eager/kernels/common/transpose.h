@@ -44,8 +44,8 @@ FULGURITE_INLINE Words odd_quarters(Words a, Words b) {
   return FULGURITE_SHUFFLE(a, b, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
 }
 FULGURITE_INLINE Shorts low_shorts(Shorts a, Shorts b) {
-  return FULGURITE_SHUFFLE(a, b, 0, 32, 1, 33, 2, 34, 3, 35, 8, 40, 9, 41, 10, 42, 11, 43, 16, 48, 17, 49, 18, 50, 19, 51,
-                           24, 56, 25, 57, 26, 58, 27, 59);
+  return FULGURITE_SHUFFLE(a, b, 0, 32, 1, 33, 2, 34, 3, 35, 8, 40, 9, 41, 10, 42, 11, 43, 16, 48, 17, 49, 18, 50, 19,
+                           51, 24, 56, 25, 57, 26, 58, 27, 59);
 }
 FULGURITE_INLINE Shorts high_shorts(Shorts a, Shorts b) {
   return FULGURITE_SHUFFLE(a, b, 4, 36, 5, 37, 6, 38, 7, 39, 12, 44, 13, 45, 14, 46, 15, 47, 20, 52, 21, 53, 22, 54, 23,
@@ -88,7 +88,7 @@ FULGURITE_INLINE void transpose_words(Words (&row)[part_lanes]) {
       row[i + 2 * k] = low_pairs(next[i + k], next[i + k + 2]);
       row[i + 2 * k + 1] = high_pairs(next[i + k], next[i + k + 2]);
     }
-  // Now each 16 bytes are of four rows and one column, four columns apart.
+    // Now each 16 bytes are of four rows and one column, four columns apart.
 #if defined(__AVX512F__)
   for (int k = 0; k < 4; ++k) {
     const Words a = first_halves(row[k], row[4 + k]), b = second_halves(row[k], row[4 + k]);
@@ -122,7 +122,8 @@ FULGURITE_INLINE void transpose_square(const uint16_t* from, int64_t from_step, 
         Words row[part_lanes];
         for (int i = 0; i < part_lanes; ++i) {
           const uint16_t* const pair = from + (r + 2 * i) * from_step + c;
-          const Shorts a = (Shorts) * (const UnalignedWords*)pair, b = (Shorts) * (const UnalignedWords*)(pair + from_step);
+          const Shorts a = (Shorts) * (const UnalignedWords*)pair,
+                       b = (Shorts) * (const UnalignedWords*)(pair + from_step);
           row[i] = (Words)(half == 0 ? low_shorts(a, b) : high_shorts(a, b));
         }
         transpose_words(row);

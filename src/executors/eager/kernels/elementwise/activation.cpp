@@ -33,7 +33,9 @@ struct GeluTanh {
   }
 };
 struct GeluBackward {
-  FULGURITE_LANES apply(const Floats& g, const Floats& x, const RowParameters&) { return FULGURITE_KERNELS::gelu_backward(g, x); }
+  FULGURITE_LANES apply(const Floats& g, const Floats& x, const RowParameters&) {
+    return FULGURITE_KERNELS::gelu_backward(g, x);
+  }
   static double apply(double g, double x, const RowParameters&) {
     return g * (0.5 * std::erfc(-x * inverse_sqrt_2) + x * inverse_sqrt_2_pi * std::exp(-0.5 * x * x));
   }

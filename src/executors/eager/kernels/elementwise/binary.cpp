@@ -31,8 +31,10 @@ namespace {
 FULGURITE_ARITHMETIC(Add, a + b, a + b)
 FULGURITE_ARITHMETIC(Sub, a - b, a - b)
 FULGURITE_ARITHMETIC(Mul, a* b, a* b)
-FULGURITE_ARITHMETIC(AddScaled, multiply_add(Lanes(static_cast<T>(p.number)), b, a), a + static_cast<Unsigned<T>>(p.integer) * b)
-FULGURITE_ARITHMETIC(SubScaled, multiply_add(Lanes(static_cast<T>(-p.number)), b, a), a - static_cast<Unsigned<T>>(p.integer) * b)
+FULGURITE_ARITHMETIC(AddScaled, multiply_add(Lanes(static_cast<T>(p.number)), b, a),
+                     a + static_cast<Unsigned<T>>(p.integer) * b)
+FULGURITE_ARITHMETIC(SubScaled, multiply_add(Lanes(static_cast<T>(-p.number)), b, a),
+                     a - static_cast<Unsigned<T>>(p.integer) * b)
 #undef FULGURITE_ARITHMETIC
 
 struct Divide {

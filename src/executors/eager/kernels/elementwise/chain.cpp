@@ -60,8 +60,8 @@ struct Instruction {
   int operands[max_operands] = {};
   int count = 0;
   Convert conversion = nullptr;
-  int value = -1;          // the value it produces
-  int slot = -1;           // that value's slot; -1: the result
+  int value = -1;  // the value it produces
+  int slot = -1;   // that value's slot; -1: the result
 };
 
 }  // namespace
@@ -79,7 +79,9 @@ class ChainProgram {
   }
 
   /// The common strides of all tensors read, if all are transposed in the same way.
-  const Sizes* common_strides() const { return is_turned_ ? &sources_[static_cast<size_t>(first_tensor_)].tensor.impl()->strides : nullptr; }
+  const Sizes* common_strides() const {
+    return is_turned_ ? &sources_[static_cast<size_t>(first_tensor_)].tensor.impl()->strides : nullptr;
+  }
 
   void run(char* to, int64_t count, int64_t grain) const {
     parallel_for(count, grain, [&](int64_t begin, int64_t end) {
@@ -123,9 +125,12 @@ class ChainProgram {
     const Dtype dtype = step.result.impl()->dtype;
     int& known = values_of_step_[static_cast<size_t>(index)].in[static_cast<int>(dtype)];
     if (known >= 0) return known;
-    Instruction row{.kind = Instruction::Kind::compute, .row = step.operation.row, .parameters = &step.parameters,
+    Instruction row{.kind = Instruction::Kind::compute,
+                    .row = step.operation.row,
+                    .parameters = &step.parameters,
                     .count = step.count};
-    for (int k = 0; k < step.count; ++k) row.operands[k] = emit_operand(step.operands[k], step.operation.operand_dtypes[k]);
+    for (int k = 0; k < step.count; ++k)
+      row.operands[k] = emit_operand(step.operands[k], step.operation.operand_dtypes[k]);
     int value = emit(row);
     if (step.operation.result_dtype != dtype) value = emit_conversion(value, step.operation.result_dtype, dtype);
     return known = value;
@@ -161,9 +166,8 @@ class ChainProgram {
     for (size_t i = 0; i < sources_.size(); ++i) {
       const Source& known = sources_[i];
       if (known.read != read) continue;
-      const bool same = operand.is_number
-                            ? !known.tensor.defined() && std::memcmp(known.number, operand.number, 8) == 0
-                            : known.tensor.defined() && known.tensor.is_same(operand.tensor);
+      const bool same = operand.is_number ? !known.tensor.defined() && std::memcmp(known.number, operand.number, 8) == 0
+                                          : known.tensor.defined() && known.tensor.is_same(operand.tensor);
       if (same) return source_values_[i];
     }
     Source source;
@@ -230,7 +234,8 @@ class ChainProgram {
   void place_in_slots() {
     std::vector<int> last(static_cast<size_t>(value_count_), -1), slot_of(static_cast<size_t>(value_count_), -1), free;
     for (size_t i = 0; i < instructions_.size(); ++i)
-      for (int k = 0; k < instructions_[i].count; ++k) last[static_cast<size_t>(instructions_[i].operands[k])] = static_cast<int>(i);
+      for (int k = 0; k < instructions_[i].count; ++k)
+        last[static_cast<size_t>(instructions_[i].operands[k])] = static_cast<int>(i);
     const auto take = [&] {
       if (free.empty()) return slots_++;
       const int slot = free.back();
@@ -242,7 +247,8 @@ class ChainProgram {
     for (size_t i = 0; i < instructions_.size(); ++i) {
       Instruction& instruction = instructions_[i];
       const auto value = static_cast<size_t>(instruction.value);
-      if (instruction.value != target_ && !(instruction.source >= 0 && sources_[static_cast<size_t>(instruction.source)].is_constant)) {
+      if (instruction.value != target_ &&
+          !(instruction.source >= 0 && sources_[static_cast<size_t>(instruction.source)].is_constant)) {
         slot_of[value] = instruction.slot = take();
         if (instruction.source >= 0) sources_[static_cast<size_t>(instruction.source)].slot = instruction.slot;
       }

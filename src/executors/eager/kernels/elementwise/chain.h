@@ -35,7 +35,8 @@ class Chain final : public PendingValues {
     /// Returns true if anything but the chain references it.
     bool is_held() const {
       const TensorImpl& impl = *result.impl();
-      return impl.owners.load(std::memory_order_relaxed) > 1 || impl.storage->owners.load(std::memory_order_relaxed) > 1;
+      return impl.owners.load(std::memory_order_relaxed) > 1 ||
+             impl.storage->owners.load(std::memory_order_relaxed) > 1;
     }
   };
 

@@ -82,7 +82,8 @@ struct Hypot {
   static double apply(double a, double b, const RowParameters&) {
     const double x = std::fabs(a), y = std::fabs(b);
     if (x == INFINITY || y == INFINITY) return INFINITY;
-    const double large = x > y || x != x ? x : y, small = x < y || x != x ? x : y, ratio = small / (large == 0 ? 1 : large);
+    const double large = x > y || x != x ? x : y, small = x < y || x != x ? x : y,
+                 ratio = small / (large == 0 ? 1 : large);
     return large * std::sqrt(ratio * ratio + 1);
   }
 };
@@ -157,7 +158,8 @@ void nan_to_num(Arguments arguments, std::span<const Tensor> results) {
 template <class Operation, int64_t grain>
 void of_two(Arguments arguments, std::span<const Tensor> results) {
   const Dtype dtype = results[0].impl()->dtype;
-  run_pointwise(uniform(find_floating_binary_row<Operation>(dtype), dtype, grain), {&arguments[0], &arguments[1]}, results[0]);
+  run_pointwise(uniform(find_floating_binary_row<Operation>(dtype), dtype, grain), {&arguments[0], &arguments[1]},
+                results[0]);
 }
 template <class Operation>
 void shift(Arguments arguments, std::span<const Tensor> results) {

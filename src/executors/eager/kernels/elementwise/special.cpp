@@ -12,7 +12,7 @@ namespace {
 
 constexpr double pi = 3.14159265358979323846;
 // Bernoulli numbers B2, B4, …, for the series of digamma and its derivatives.
-constexpr double bernoulli[] = {1.0 / 6,      -1.0 / 30, 1.0 / 42,      -1.0 / 30,       5.0 / 66,
+constexpr double bernoulli[] = {1.0 / 6,       -1.0 / 30, 1.0 / 42,      -1.0 / 30,     5.0 / 66,
                                 -691.0 / 2730, 7.0 / 6,   -3617.0 / 510, 43867.0 / 798, -174611.0 / 330};
 constexpr double series_from = 12;  // where the series is exact to the last bit or two
 
@@ -86,10 +86,10 @@ double inverse_error_function(double y) {
   return std::copysign(x, y);
 }
 
-#define FULGURITE_SPECIAL_FUNCTION(Name, of_float, of_double)                                              \
-  struct Name {                                                                                            \
-    static float apply(float x, const RowParameters&) { return static_cast<float>(of_float(x)); }          \
-    static double apply(double x, const RowParameters&) { return of_double(x); }                           \
+#define FULGURITE_SPECIAL_FUNCTION(Name, of_float, of_double)                                     \
+  struct Name {                                                                                   \
+    static float apply(float x, const RowParameters&) { return static_cast<float>(of_float(x)); } \
+    static double apply(double x, const RowParameters&) { return of_double(x); }                  \
   };
 FULGURITE_SPECIAL_FUNCTION(Sinh, sinh_for_float, std::sinh)
 FULGURITE_SPECIAL_FUNCTION(Cosh, cosh_for_float, std::cosh)
@@ -119,14 +119,15 @@ void polygamma(Arguments arguments, std::span<const Tensor> results) {
   parameters.integer = static_cast<int64_t>(arguments[0].integer());
   if (parameters.integer == 1)
     return run_pointwise(uniform(find_floating_unary_row<Trigamma>(dtype), dtype, costly), {&arguments[1]}, results[0]);
-  run_pointwise(uniform(find_floating_unary_row<Polygamma>(dtype), dtype, very_costly), {&arguments[1]}, results[0], parameters);
+  run_pointwise(uniform(find_floating_unary_row<Polygamma>(dtype), dtype, very_costly), {&arguments[1]}, results[0],
+                parameters);
 }
 
 constexpr KernelEntry table[] = {
-    {&sinh_symbol, special<Sinh>},     {&cosh_symbol, special<Cosh>},
-    {&asinh_symbol, special<Asinh>},   {&acosh_symbol, special<Acosh>},   {&atanh_symbol, special<Atanh>},
-    {&erfc_symbol, special<Erfc>},     {&erfinv_symbol, special<Erfinv>}, {&lgamma_symbol, special<Lgamma>},
-    {&digamma_symbol, special<Digamma>}, {&polygamma_symbol, polygamma},
+    {&sinh_symbol, special<Sinh>},     {&cosh_symbol, special<Cosh>},     {&asinh_symbol, special<Asinh>},
+    {&acosh_symbol, special<Acosh>},   {&atanh_symbol, special<Atanh>},   {&erfc_symbol, special<Erfc>},
+    {&erfinv_symbol, special<Erfinv>}, {&lgamma_symbol, special<Lgamma>}, {&digamma_symbol, special<Digamma>},
+    {&polygamma_symbol, polygamma},
 };
 
 }  // namespace

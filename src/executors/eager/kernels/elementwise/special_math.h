@@ -135,7 +135,8 @@ FULGURITE_INLINE double log_gamma_for_float(double x) {
   s = multiply_add(s, shifted.square, 1.0 / 1260);
   s = multiply_add(s, shifted.square, -1.0 / 360);
   s = multiply_add(s, shifted.square, 1.0 / 12);
-  const double series = (shifted.y - 0.5) * log_of_positive(shifted.y) - shifted.y + 0.918938533204672742 + s * shifted.inverse;
+  const double series =
+      (shifted.y - 0.5) * log_of_positive(shifted.y) - shifted.y + 0.918938533204672742 + s * shifted.inverse;
   const double positive = series - log_of_positive(taken);
   // Gamma(-a) Gamma(a) = -pi / (a sin(pi a))
   const double v = a * __builtin_fabs(sine_of_half_turn(a - nearest_integer(a)));
@@ -185,7 +186,8 @@ FULGURITE_INLINE double trigamma_for_float(double given) {
   s = multiply_add(s, shifted.square, 1.0 / 42);
   s = multiply_add(s, shifted.square, -1.0 / 30);
   s = multiply_add(s, shifted.square, 1.0 / 6);
-  const double value = chosen(shifted.is_low, sum, 0) + shifted.inverse * (1 + 0.5 * shifted.inverse + s * shifted.square);
+  const double value =
+      chosen(shifted.is_low, sum, 0) + shifted.inverse * (1 + 0.5 * shifted.inverse + s * shifted.square);
   const double sine = sine_of_half_turn(given - whole);
   const double reflected = pi * pi / (sine * sine) - value;
   const double result = chosen(is_low, chosen(given == whole, infinity, reflected), value);

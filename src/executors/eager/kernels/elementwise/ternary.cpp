@@ -106,7 +106,8 @@ void lerp(Arguments arguments, std::span<const Tensor> results) {
     RowParameters parameters;
     parameters.number = arguments[2].floating().hint();
     parameters.second = 1 - parameters.number;
-    return run_pointwise(uniform(find_floating_binary_row<LerpByNumber>(dtype), dtype), {&arguments[0], &arguments[1]}, results[0], parameters);
+    return run_pointwise(uniform(find_floating_binary_row<LerpByNumber>(dtype), dtype), {&arguments[0], &arguments[1]},
+                         results[0], parameters);
   }
   const Row row = dtype == Dtype::f64 ? ternary_row<Lerp, double> : ternary_row<Lerp, float>;
   run_pointwise(uniform(row, dtype), {&arguments[0], &arguments[1], &arguments[2]}, results[0]);

@@ -38,7 +38,8 @@ class Tiles {
     places_.merge_dimensions();
     result_ = target.data();
     result_item_ = size_of(target.dtype);
-    if (target.dtype != operation_.result_dtype) convert_result_ = find_conversion(operation_.result_dtype, target.dtype);
+    if (target.dtype != operation_.result_dtype)
+      convert_result_ = find_conversion(operation_.result_dtype, target.dtype);
     return choose_dimensions();
   }
 
@@ -110,8 +111,8 @@ class Tiles {
     across_ = is_turned_ ? other : last;
     down_ = is_turned_ ? last : other;
     for (int k = 0; k < count_; ++k)
-      sources_[k].is_transposed =
-          !sources_[k].is_constant && places_.strides[k][down_] == 1 && places_.strides[k][across_] != 0 && places_.strides[k][across_] != 1;
+      sources_[k].is_transposed = !sources_[k].is_constant && places_.strides[k][down_] == 1 &&
+                                  places_.strides[k][across_] != 0 && places_.strides[k][across_] != 1;
     for (size_t d = 0; d <= last; ++d) {
       if (d == across_ || d == down_) continue;
       outer_.sizes.push_back(places_.sizes[d]);
@@ -131,7 +132,8 @@ class Tiles {
 
   /// Computes the tile from element x of dimension `across`, y of `down`.
   void compute(const int64_t* offsets, int64_t x, int64_t y, char* buffers) const {
-    const int64_t width = std::min(tile_width, places_.sizes[across_] - x), height = std::min(tile_height, places_.sizes[down_] - y);
+    const int64_t width = std::min(tile_width, places_.sizes[across_] - x),
+                  height = std::min(tile_height, places_.sizes[down_] - y);
     const char* first[max_operands];
     for (int k = 0; k < count_; ++k) {
       const Source& source = sources_[k];

@@ -49,8 +49,7 @@ FULGURITE_FUNCTION(Sigmoid, sigmoid(x), 1 / (1 + std::exp(-x)))
 FULGURITE_STEP(Abs, abs(x), std::fabs(x), x < 0 ? 0 - static_cast<Unsigned<T>>(x) : static_cast<Unsigned<T>>(x))
 FULGURITE_STEP(Neg, -x, -x, 0 - static_cast<Unsigned<T>>(x))
 FULGURITE_STEP(Square, x* x, x* x, static_cast<Unsigned<T>>(x) * static_cast<Unsigned<T>>(x))
-FULGURITE_STEP(Sign,
-               select(x > Floats(0.f), Floats(1.f), select(x < Floats(0.f), Floats(-1.f), Floats(0.f))),
+FULGURITE_STEP(Sign, select(x > Floats(0.f), Floats(1.f), select(x < Floats(0.f), Floats(-1.f), Floats(0.f))),
                double(x > 0) - double(x < 0), (x > 0) - (x < 0))
 FULGURITE_STEP(Floor, floor(x), std::floor(x), x)
 FULGURITE_STEP(Ceil, ceil(x), std::ceil(x), x)

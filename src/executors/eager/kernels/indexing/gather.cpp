@@ -29,7 +29,8 @@ void index_select_kernel(Arguments arguments, std::span<const Tensor> results) {
   const int64_t ndim = static_cast<int64_t>(sizes_of(input).size());
   if (ndim == 0) {
     const Tensor index = contiguous_elements(arguments[2].tensor());
-    visit_index(index.impl()->dtype, [&]<class Index>() { counted_place(static_cast<int64_t>(*data_of<Index>(index)), 1); });
+    visit_index(index.impl()->dtype,
+                [&]<class Index>() { counted_place(static_cast<int64_t>(*data_of<Index>(index)), 1); });
     copy_elements(input, results[0]);
     return;
   }

@@ -41,8 +41,8 @@ inline Compute<Element> dot(const Element* a, int64_t a_stride, const Element* b
 
 /// sums[j] = Σ_k x[k] · rows[k][j], j < count; added to the previous sums if it `goes_on`.
 template <class X, class Element>
-inline void add_rows(const X* x, int64_t x_stride, const Element* rows, int64_t row_stride, int64_t depth, int64_t count,
-                     Compute<Element>* sums, bool goes_on = false) {
+inline void add_rows(const X* x, int64_t x_stride, const Element* rows, int64_t row_stride, int64_t depth,
+                     int64_t count, Compute<Element>* sums, bool goes_on = false) {
   if (!goes_on) std::fill_n(sums, count, Compute<Element>(0));
   int64_t k = 0;
   if constexpr (std::is_same_v<Compute<Element>, float>) {
@@ -57,7 +57,8 @@ inline void add_rows(const X* x, int64_t x_stride, const Element* rows, int64_t 
         store(sums + j, multiply_add(x3, load(r3 + j), multiply_add(x2, load(r2 + j), two)));
       }
       for (int64_t j = whole; j < count; ++j)
-        for (int r = 0; r < 4; ++r) sums[j] = multiply_add(widen(x[(k + r) * x_stride]), widen(rows[r * row_stride + j]), sums[j]);
+        for (int r = 0; r < 4; ++r)
+          sums[j] = multiply_add(widen(x[(k + r) * x_stride]), widen(rows[r * row_stride + j]), sums[j]);
     }
   }
   for (; k < depth; ++k, rows += row_stride) {

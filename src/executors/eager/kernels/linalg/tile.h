@@ -98,8 +98,8 @@ template <class T, bool transposed, class Factor, int... row, int... column>
 /// `rows` (at most tile_rows) rows of C = A · B (+ C). C has `columns` rounded up to whole vectors; B is packed in
 /// panels.
 template <class T, bool transposed, int rows, class Factor>
-inline void row_tile(int64_t columns, int64_t depth, const Factor* a, int64_t a_stride, const Factor* b, int64_t b_stride,
-                     int64_t panel_stride, T* c, int64_t c_stride, bool accumulate) {
+inline void row_tile(int64_t columns, int64_t depth, const Factor* a, int64_t a_stride, const Factor* b,
+                     int64_t b_stride, int64_t panel_stride, T* c, int64_t c_stride, bool accumulate) {
   constexpr std::make_integer_sequence<int, rows> each_row;
   for (int64_t j = 0; j < columns; j += panel_columns<T>, b += panel_stride) {
     if (columns - j > wide_lanes<T>)

@@ -74,8 +74,11 @@ class ForwardWorker {
         const T block_most = form_.maximum_of(scores, added, seen);
         const T now = block_most > most[r] || block_most != block_most ? block_most : most[r];
         Wides<T> block_sum(T(0));
-        exponentials(scores, now, form_.factor, seen, whole_lanes(count),
-                     [&](int64_t, const Wides<T>& value) __attribute__((always_inline)) { block_sum = block_sum + value; });
+        exponentials(
+            scores, now, form_.factor, seen,
+            whole_lanes(count), [&](int64_t, const Wides<T>& value) __attribute__((always_inline)) {
+              block_sum = block_sum + value;
+            });
         if (k > 0) {
           // No key seen yet: there is nothing to rescale.
           T factors[lanes];
@@ -88,11 +91,13 @@ class ForwardWorker {
         most[r] = now;
       }
       if (is_packed_) {
-        const PanelOperand<T> values{values_.data() + k * panel_columns<T>, panel_columns<T>, panel_columns<T> * s_.keys};
+        const PanelOperand<T> values{values_.data() + k * panel_columns<T>, panel_columns<T>,
+                                     panel_columns<T> * s_.keys};
         multiply_rows<T, false>(rows, s_.value_features, count, scores_.data(), key_block, values, sums_.data(), width_,
                                 k > 0);
       } else {
-        const Element* value = call_.value.template matrix<Element>(matrix / s_.group, s_.key_batch) + k * call_.value.row;
+        const Element* value =
+            call_.value.template matrix<Element>(matrix / s_.group, s_.key_batch) + k * call_.value.row;
         add_rows(scores_.data(), 1, value, call_.value.row, count, s_.value_features, sums_.data(), k > 0);
       }
     }
@@ -103,10 +108,10 @@ class ForwardWorker {
       T* const row = sums_.data() + r * width_;
       for (int64_t j = 0; j < width_; ++j) row[j] *= factor;
       narrow_row(row, out.first + (first + r) * out.stride, s_.value_features);
-      log_sums_[matrix * s_.queries + first + r] =
-          sum[r] == 0 ? -infinite<T>
-                      : static_cast<T>(static_cast<double>(most[r]) * form_.factor +
-                                       __builtin_log(static_cast<double>(sum[r])));
+      log_sums_[matrix * s_.queries + first + r] = sum[r] == 0
+                                                       ? -infinite<T>
+                                                       : static_cast<T>(static_cast<double>(most[r]) * form_.factor +
+                                                                        __builtin_log(static_cast<double>(sum[r])));
     }
   }
 
@@ -129,11 +134,11 @@ void attention_kernel(Arguments arguments, std::span<const Tensor> results) {
   if (is_better_in_f64(call.sizes, dtype)) return run_in_f64(attention_kernel, arguments, results);
 #if defined(__AVX512F__)
   if (is_worth_pairs(call.sizes, dtype) && has_products_of_pairs())
-    return (codegen::matrix_unit_is_usable() ? kernels_matrix_unit::attention_kernel : kernels_avx512_bf16::attention_kernel)(arguments, results);
+    return (codegen::matrix_unit_is_usable() ? kernels_matrix_unit::attention_kernel
+                                             : kernels_avx512_bf16::attention_kernel)(arguments, results);
 #endif
-  visit_floating(dtype, [&]<class Element>() {
-    for_each_piece(call, [&] { return ForwardWorker<Element>(call, results); });
-  });
+  visit_floating(dtype,
+                 [&]<class Element>() { for_each_piece(call, [&] { return ForwardWorker<Element>(call, results); }); });
 }
 
 KernelTable attention_kernels() {

@@ -69,9 +69,9 @@ struct AttentionOperand {
 };
 
 struct AttentionSizes {
-  Sizes batch, key_batch;            // of query, and of key and value, whose last one may be smaller
-  int64_t matrices = 1;              // of query
-  int64_t group = 1;                 // consecutive matrices of query that share one matrix of key
+  Sizes batch, key_batch;  // of query, and of key and value, whose last one may be smaller
+  int64_t matrices = 1;    // of query
+  int64_t group = 1;       // consecutive matrices of query that share one matrix of key
   int64_t queries = 0, keys = 0, features = 0, value_features = 0;
 
   AttentionSizes(const Tensor& query, const Tensor& key, const Tensor& value) {
@@ -133,9 +133,7 @@ struct AttentionCall {
   /// The number of keys that a query sees.
   int64_t seen_by(int64_t position) const { return is_causal ? std::min(sizes.keys, position + 1) : sizes.keys; }
   /// Multiplications, approximately.
-  int64_t work() const {
-    return sizes.matrices * sizes.queries * sizes.keys * (sizes.features + sizes.value_features);
-  }
+  int64_t work() const { return sizes.matrices * sizes.queries * sizes.keys * (sizes.features + sizes.value_features); }
 };
 struct AttentionBackwardCall : AttentionCall {
   AttentionOperand grad, logsumexp;
@@ -155,7 +153,8 @@ void for_each_piece(const AttentionCall& call, Make&& make_worker) {
   parallel_ranges(count, call.work() < 200000 ? count + 1 : 1, [&](Ranges& ranges) {
     auto worker = make_worker();
     for (int64_t begin, end; ranges.next(begin, end);)
-      for (int64_t i = begin; i < end; ++i) worker.run(i / pieces, i % pieces * rows, std::min(s.queries, (i % pieces + 1) * rows));
+      for (int64_t i = begin; i < end; ++i)
+        worker.run(i / pieces, i % pieces * rows, std::min(s.queries, (i % pieces + 1) * rows));
   });
 }
 /// Calls worker.run(matrix of keys) for all of them.

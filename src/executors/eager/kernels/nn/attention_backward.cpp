@@ -60,15 +60,16 @@ class BackwardWorker {
     std::fill_n(dvalue_.data(), s_.keys * value_width_, T(0));
     for (int64_t member = 0; member < s_.group; ++member) {
       matrix_ = key_matrix * s_.group + member;
-      for (int64_t i = 0; i < s_.queries; i += query_block_) block_of_queries(i, std::min(query_block_, s_.queries - i));
+      for (int64_t i = 0; i < s_.queries; i += query_block_)
+        block_of_queries(i, std::min(query_block_, s_.queries - i));
     }
     write({results_[1], key_matrix}, dkey_.data(), width_, 0, s_.keys, s_.features);
-    write({results_[2], key_matrix}, dvalue_.data(), value_width_, 0, s_.keys,
-          s_.value_features);
+    write({results_[2], key_matrix}, dvalue_.data(), value_width_, 0, s_.keys, s_.value_features);
   }
 
  private:
-  void write(const ResultRows<Element>& to, const T* from, int64_t width, int64_t first, int64_t rows, int64_t columns) {
+  void write(const ResultRows<Element>& to, const T* from, int64_t width, int64_t first, int64_t rows,
+             int64_t columns) {
     for (int64_t r = 0; r < rows; ++r) narrow_row(from + r * width, to.first + (first + r) * to.stride, columns);
   }
 
@@ -90,10 +91,9 @@ class BackwardWorker {
       for (int64_t r = 0; r < rows; r += tile_rows) {
         const int64_t count = std::min(key_block, tile_end(first, r, rows) - k);
         if (count > 0)
-          multiply_rows<T, false>(std::min<int64_t>(tile_rows, rows - r), s_.features, count,
-                                  slopes_.data() + r * stride_ + k, stride_,
-                                  {keys_.data() + k * panel, panel, panel * s_.keys}, dquery_.data() + r * width_, width_,
-                                  k > 0);
+          multiply_rows<T, false>(
+              std::min<int64_t>(tile_rows, rows - r), s_.features, count, slopes_.data() + r * stride_ + k, stride_,
+              {keys_.data() + k * panel, panel, panel * s_.keys}, dquery_.data() + r * width_, width_, k > 0);
       }
       gather_keys(first, rows, k, std::min(key_block, key_count - k));
     }
@@ -128,11 +128,12 @@ class BackwardWorker {
     form_.finish(probabilities, call_.mask ? added_.data() : nullptr, seen);
     const double logarithm = call_.logsumexp.template matrix<T>(matrix_, s_.batch)[query * call_.logsumexp.row];
     Wides<T> sum(T(0)), references(-infinite<T>);
-    exponentials(probabilities, static_cast<T>(logarithm / form_.factor), form_.factor, seen, width,
-                 [&](int64_t j, const Wides<T>& value) __attribute__((always_inline)) {
-                   sum = sum + value;
-                   references = maximum(references, where_most(value, load(slopes + j)));
-                 });
+    exponentials(
+        probabilities, static_cast<T>(logarithm / form_.factor), form_.factor, seen,
+        width, [&](int64_t j, const Wides<T>& value) __attribute__((always_inline)) {
+          sum = sum + value;
+          references = maximum(references, where_most(value, load(slopes + j)));
+        });
     const T total = sum_of_lanes(sum);
     const T share = total == 0 ? T(0) : T(1) / total;  // a query that sees no key: its probabilities are 0
     // Scores are relative to the key with the largest weight: its difference is exactly zero instead of merely small.
@@ -148,8 +149,7 @@ class BackwardWorker {
     }
     const Wides<T> mean(sum_of_lanes(along));
     int64_t j = 0;
-    for (; j < seen; j += lanes)
-      store(slopes + j, load(probabilities + j) * (load(slopes + j) - mean) * scale);
+    for (; j < seen; j += lanes) store(slopes + j, load(probabilities + j) * (load(slopes + j) - mean) * scale);
     for (; j < width; j += lanes) store(slopes + j, Wides<T>(T(0)));
   }
 
@@ -160,8 +160,9 @@ class BackwardWorker {
       // Queries before these keys do not see them.
       const int64_t skipped = call_.is_causal ? std::max<int64_t>(0, key + j - first) / tile_rows * tile_rows : 0;
       if (skipped >= rows) continue;
-      multiply_rows<T, true>(some, s_.value_features, rows - skipped, probabilities_.data() + skipped * stride_ + key + j,
-                             stride_, {grads_.data() + skipped * panel, panel, panel * rows},
+      multiply_rows<T, true>(some, s_.value_features, rows - skipped,
+                             probabilities_.data() + skipped * stride_ + key + j, stride_,
+                             {grads_.data() + skipped * panel, panel, panel * rows},
                              dvalue_.data() + (key + j) * value_width_, value_width_, true);
       multiply_rows<T, true>(some, s_.features, rows - skipped, slopes_.data() + skipped * stride_ + key + j, stride_,
                              {queries_.data() + skipped * panel, panel, panel * rows},
@@ -186,7 +187,8 @@ void attention_backward_kernel(Arguments arguments, std::span<const Tensor> resu
   if (is_better_in_f64(call.sizes, dtype)) return run_in_f64(attention_backward_kernel, arguments, results);
 #if defined(__AVX512F__)
   if (is_worth_pairs(call.sizes, dtype) && has_products_of_pairs())
-    return (codegen::matrix_unit_is_usable() ? kernels_matrix_unit::attention_backward_kernel : kernels_avx512_bf16::attention_backward_kernel)(arguments, results);
+    return (codegen::matrix_unit_is_usable() ? kernels_matrix_unit::attention_backward_kernel
+                                             : kernels_avx512_bf16::attention_backward_kernel)(arguments, results);
 #endif
   visit_floating(dtype, [&]<class Element>() {
     for_each_key_matrix(call, [&] { return BackwardWorker<Element>(call, results); });

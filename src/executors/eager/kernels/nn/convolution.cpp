@@ -117,7 +117,8 @@ class Convolution {
       const Scratch<T> sums(writes_directly_ ? 1 : blocks.rows * blocks.columns);
       const Scratch<ColumnRun> runs(blocks.columns);
       for (int64_t begin, end; ranges.next(begin, end);)
-        for (int64_t task = begin; task < end; ++task) run_block(blocks, task, windows.data(), sums.data(), runs.data());
+        for (int64_t task = begin; task < end; ++task)
+          run_block(blocks, task, windows.data(), sums.data(), runs.data());
     });
   }
 

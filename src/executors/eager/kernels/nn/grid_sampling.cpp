@@ -99,7 +99,8 @@ class Sampling {
     for (int corner = 0; corner < 4; ++corner) {
       const bool is_bottom = corner >= 2, is_right = corner % 2 == 1;
       taps.index[corner][i] = index_of(is_bottom ? top + 1 : top, is_right ? left + 1 : left);
-      taps.weight[corner][i] = (is_right ? right_share : 1 - right_share) * (is_bottom ? bottom_share : 1 - bottom_share);
+      taps.weight[corner][i] =
+          (is_right ? right_share : 1 - right_share) * (is_bottom ? bottom_share : 1 - bottom_share);
     }
   }
 
@@ -118,9 +119,10 @@ void grid_sample_kernel(Arguments arguments, std::span<const Tensor> results) {
   visit_floating(result.impl()->dtype, [&]<class Element>() {
     const Sampling<Element> sampling(arguments, input, grid, result);
     const int64_t blocks = sampling.blocks();
-    parallel_for(sizes_of(result)[0] * blocks, grain_of(together * (sizes_of(result)[1] + 8)), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) sampling.run(i / blocks, i % blocks);
-    });
+    parallel_for(sizes_of(result)[0] * blocks, grain_of(together * (sizes_of(result)[1] + 8)),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t i = begin; i < end; ++i) sampling.run(i / blocks, i % blocks);
+                 });
   });
 }
 
@@ -128,7 +130,8 @@ void grid_sample_kernel(Arguments arguments, std::span<const Tensor> results) {
 /// decomposition.
 bool are_images(Arguments arguments) {
   const Tensor& input = arguments[0].tensor();
-  return input.ndim() == 4 && arguments[2].string() != "bicubic" && input.size(2).hint() * input.size(3).hint() < int64_t{1} << 31;
+  return input.ndim() == 4 && arguments[2].string() != "bicubic" &&
+         input.size(2).hint() * input.size(3).hint() < int64_t{1} << 31;
 }
 
 // Sums columns that are windows of images, in the order of the kernel's elements.
@@ -141,7 +144,8 @@ void fold_kernel(Arguments arguments, std::span<const Tensor> results) {
     return list[list.size() == 1 ? 0 : d].hint();
   };
   const Sizes& sizes = sizes_of(result);
-  const int64_t height = sizes[sizes.size() - 2], width = sizes.back(), planes = result.impl()->numel() / (height * width);
+  const int64_t height = sizes[sizes.size() - 2], width = sizes.back(),
+                planes = result.impl()->numel() / (height * width);
   int64_t kernel[2], dilation[2], padding[2], stride[2], counts[2];
   for (size_t d = 0; d < 2; ++d) {
     kernel[d] = number(2, d), dilation[d] = number(3, d), padding[d] = number(4, d), stride[d] = number(5, d);
@@ -157,7 +161,8 @@ void fold_kernel(Arguments arguments, std::span<const Tensor> results) {
         for (int64_t plane = begin; plane < end; ++plane) {
           std::fill_n(sums.data(), height * width, T(0));
           for (int64_t k = 0; k < kernel[0] * kernel[1]; ++k) {
-            const int64_t down = k / kernel[1] * dilation[0] - padding[0], across = k % kernel[1] * dilation[1] - padding[1];
+            const int64_t down = k / kernel[1] * dilation[0] - padding[0],
+                          across = k % kernel[1] * dilation[1] - padding[1];
             // The windows whose element k is within the image.
             const int64_t first = across < 0 ? (-across + stride[1] - 1) / stride[1] : 0;
             const int64_t last = std::min(counts[1], (width - across + stride[1] - 1) / stride[1]);

@@ -23,7 +23,8 @@ class Taps {
     if (!exact && from == to_) return keep();
     count_ = 1;
     for (int64_t i = 0; i < to_; ++i) {
-      const T place = exact ? (static_cast<T>(i) + T(0.5)) * static_cast<T>(scale) : static_cast<T>(i) * static_cast<T>(scale);
+      const T place =
+          exact ? (static_cast<T>(i) + T(0.5)) * static_cast<T>(scale) : static_cast<T>(i) * static_cast<T>(scale);
       set(0, i, std::floor(place), from, 1);
     }
   }
@@ -32,7 +33,10 @@ class Taps {
     count_ = 2;
     for (int64_t i = 0; i < to_; ++i) {
       const T last = static_cast<T>(from - 1), place = place_of(i, scale, align_corners);
-      const T inside = place < 0 ? T(0) : place > last ? last : place, below = std::floor(inside), share = inside - below;
+      const T inside = place < 0      ? T(0)
+                       : place > last ? last
+                                      : place,
+              below = std::floor(inside), share = inside - below;
       set(0, i, below, from, 1 - share);
       set(1, i, below + 1, from, share);
     }
@@ -81,7 +85,8 @@ struct Request {
   std::string_view mode;
   bool align_corners;
 
-  Request(Arguments a, const Tensor& result) : mode(a[3].string()), align_corners(!a[4].is_none() && a[4].boolean().hint()) {
+  Request(Arguments a, const Tensor& result)
+      : mode(a[3].string()), align_corners(!a[4].is_none() && a[4].boolean().hint()) {
     const size_t count = sizes_of(result).size() - 2;
     const bool has_factors = !a[2].is_none() && (a[5].is_none() || !a[5].boolean().hint());
     const auto factors = a[2].floatings();
@@ -120,7 +125,8 @@ void nearest(const Request& r, const Tensor& input, const Tensor& result) {
   parallel_for(rows, grain_of(width->to), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const int64_t plane = row / (height->to * depth->to);
-      const int64_t source = (plane * depth->from + z.index(0)[row / height->to % depth->to]) * height->from + y.index(0)[row % height->to];
+      const int64_t source = (plane * depth->from + z.index(0)[row / height->to % depth->to]) * height->from +
+                             y.index(0)[row % height->to];
       choose(from + source * width->from, x.index(0), width->to, to + row * width->to);
     }
   });

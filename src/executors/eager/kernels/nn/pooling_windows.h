@@ -60,7 +60,8 @@ class Planes {
     for (int64_t o = 0; o < results_[2];) {
       const int64_t stride = o + 1 < results_[2] ? list[o + 1].begin - list[o].begin : 1;
       int64_t end = o + 1;
-      while (end < results_[2] && list[end].length() == list[o].length() && list[end].begin - list[end - 1].begin == stride)
+      while (end < results_[2] && list[end].length() == list[o].length() &&
+             list[end].begin - list[end - 1].begin == stride)
         ++end;
       if (end - o > run.end - run.begin && list[o].length() > 0)
         run = {o, end, stride, (list[o].length() + list[o].step - 1) / list[o].step};

@@ -107,8 +107,7 @@ void scale_and_shift(double* numbers, double scale, double low, int64_t count) {
 /// Clamps numbers to an interval: rounding to the dtype then stays in it.
 template <class Number>
 void keep_between(Number* numbers, Number least, Number most, int64_t count) {
-  for (int64_t i = 0; i < count; ++i)
-    numbers[i] = numbers[i] < least ? least : numbers[i] > most ? most : numbers[i];
+  for (int64_t i = 0; i < count; ++i) numbers[i] = numbers[i] < least ? least : numbers[i] > most ? most : numbers[i];
 }
 
 /// Numbers in [low, high), from units that have the bits of the result's dtype.
@@ -185,22 +184,23 @@ void random_integers(Arguments arguments, std::span<const Tensor> results) {
   const Dtype dtype = results[0].dtype();
   NumberInterval interval = {0, 0};
   if (is_floating(dtype)) interval = numbers_between(static_cast<double>(low), static_cast<double>(high), dtype);
-  draw<int64_t>(
-      arguments[0].tensor(), results[0], [=](const uint64_t* first, const uint64_t* second, int64_t* numbers, int64_t count) {
-        // 63 bits if they are enough: PyTorch's integers, which the Python form uses, are signed.
-        const uint64_t mask = range >> 63 ? ~uint64_t{0} : ~uint64_t{0} >> 1;
-        if (range > 0xffffffff)
-          for (int64_t i = 0; i < count; ++i) {
-            const uint64_t bits = (static_cast<uint32_t>(first[i]) | second[i] << 32) & mask;
-            numbers[i] = static_cast<int64_t>(static_cast<uint64_t>(low) + bits % range);
-          }
-        else
-          for (int64_t i = 0; i < count; ++i)
-            numbers[i] = low + static_cast<int64_t>(static_cast<uint32_t>(first[i]) % static_cast<uint32_t>(range));
-        if (is_floating(dtype))  // integers between the dtype's numbers are rounded
-          keep_between(numbers, static_cast<int64_t>(std::min(interval.least, 0x1.fffffffffffffp62)),
-                       static_cast<int64_t>(std::min(interval.most, 0x1.fffffffffffffp62)), count);
-      });
+  draw<int64_t>(arguments[0].tensor(), results[0],
+                [=](const uint64_t* first, const uint64_t* second, int64_t* numbers, int64_t count) {
+                  // 63 bits if they are enough: PyTorch's integers, which the Python form uses, are signed.
+                  const uint64_t mask = range >> 63 ? ~uint64_t{0} : ~uint64_t{0} >> 1;
+                  if (range > 0xffffffff)
+                    for (int64_t i = 0; i < count; ++i) {
+                      const uint64_t bits = (static_cast<uint32_t>(first[i]) | second[i] << 32) & mask;
+                      numbers[i] = static_cast<int64_t>(static_cast<uint64_t>(low) + bits % range);
+                    }
+                  else
+                    for (int64_t i = 0; i < count; ++i)
+                      numbers[i] =
+                          low + static_cast<int64_t>(static_cast<uint32_t>(first[i]) % static_cast<uint32_t>(range));
+                  if (is_floating(dtype))  // integers between the dtype's numbers are rounded
+                    keep_between(numbers, static_cast<int64_t>(std::min(interval.least, 0x1.fffffffffffffp62)),
+                                 static_cast<int64_t>(std::min(interval.most, 0x1.fffffffffffffp62)), count);
+                });
 }
 
 constexpr KernelEntry table[] = {

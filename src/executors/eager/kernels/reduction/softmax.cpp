@@ -131,9 +131,10 @@ void softmax_kernel(Arguments arguments, std::span<const Tensor> results) {
   visit_floating(result.impl()->dtype, [&]<class Element>() {
     const Element* x = data_of<Element>(source);
     Element* y = data_of<Element>(result);
-    for_each_group<Element>(along, streams, [=]<bool columns>(int64_t at, const Groups<columns>& groups, Element* memory) {
-      softmax<Element, logarithm>(x + at, ResultRow(y + at, !columns && streams), memory, groups);
-    });
+    for_each_group<Element>(
+        along, streams, [=]<bool columns>(int64_t at, const Groups<columns>& groups, Element* memory) {
+          softmax<Element, logarithm>(x + at, ResultRow(y + at, !columns && streams), memory, groups);
+        });
   });
 }
 

@@ -103,7 +103,9 @@ void triangle_kernel(Arguments arguments, std::span<const Tensor> results) {
 void diag_embed_kernel(Arguments arguments, std::span<const Tensor> results) {
   const TensorImpl& to = *results[0].impl();
   const int64_t ndim = static_cast<int64_t>(to.sizes.size()), count = to.numel() * size_of(to.dtype);
-  parallel_for(count, 131072, [&](int64_t begin, int64_t end) { std::memset(to.data() + begin, 0, static_cast<size_t>(end - begin)); });
+  parallel_for(count, 131072, [&](int64_t begin, int64_t end) {
+    std::memset(to.data() + begin, 0, static_cast<size_t>(end - begin));
+  });
   if (arguments[0].tensor().impl()->numel() == 0) return;
   const int64_t offset = arguments[1].integer();
   size_t dims[2];
@@ -116,7 +118,8 @@ void diag_embed_kernel(Arguments arguments, std::span<const Tensor> results) {
     if (d != dims[0] && d != dims[1]) strides.push_back(to.strides[d]);
   strides.push_back(to.strides[dims[0]] + to.strides[dims[1]]);
   const int64_t first = offset >= 0 ? offset * to.strides[dims[1]] : -offset * to.strides[dims[0]];
-  copy_elements(arguments[0].tensor(), make_view(to.storage, sizes_of(arguments[0].tensor()), strides, to.offset + first, to.dtype));
+  copy_elements(arguments[0].tensor(),
+                make_view(to.storage, sizes_of(arguments[0].tensor()), strides, to.offset + first, to.dtype));
 }
 
 bool is_matrix(Arguments arguments) { return arguments[0].tensor().ndim() >= 2; }

@@ -107,8 +107,8 @@ void copy_transposed(const StridedLoop<2>& loop, size_t across, const Side& from
                    const int64_t row = task % pieces / wide * height, column = task % pieces % wide * width;
                    const T* source = reinterpret_cast<const T*>(from.data) + position.offsets[from_index];
                    T* destination = reinterpret_cast<T*>(to.data) + position.offsets[to_index];
-                   transpose(source + row * from_step + column, from_step, destination + column * to_step + row, to_step,
-                             std::min(height, rows - row), std::min(width, columns - column));
+                   transpose(source + row * from_step + column, from_step, destination + column * to_step + row,
+                             to_step, std::min(height, rows - row), std::min(width, columns - column));
                    if ((task + 1) % pieces == 0) position.advance();
                  }
                });
@@ -186,10 +186,7 @@ void refuse(Arguments arguments, std::span<const Tensor>) { throw UnplacedError(
 
 constexpr KernelEntry conversion_table[] = {{&prims_convert_element_type_symbol, convert_kernel}};
 constexpr KernelEntry table[] = {
-    {&prims_copy__symbol, write},
-    {&clone_symbol, copy},
-    {&contiguous_symbol, copy},
-    {&reshape_symbol, copy},
+    {&prims_copy__symbol, write},        {&clone_symbol, copy}, {&contiguous_symbol, copy}, {&reshape_symbol, copy},
     {&prims_no_gradient_symbol, refuse},
 };
 
