@@ -33,42 +33,77 @@ FULGURITE_INLINE void finish(const BlockProduct& p, const Typed<Element>& t, int
   c = narrow<Element>(value);
 }
 
+constexpr int64_t most_rows = 192, most_columns = 128, most_depth = 384;
+// Blocks of depth that are added one after another; sums of more are halved, so that they are as accurate as sums().
+constexpr int64_t sequential_depth = 4 * most_depth;
+
+// A part of a product that fits the caches, and the memory it is packed into.
+template <class Element>
+struct CachedPart {
+  using T = Compute<Element>;
+  const BlockProduct& product;
+  int64_t row, row_count, column, column_count;
+  int64_t columns;  // of a row of sums
+  T* packed_a;
+  T* packed_b;
+
+  int64_t sum_count() const { return row_count * columns; }
+};
+
+template <class Element>
+void multiply_depth(const CachedPart<Element>& part, int64_t k, int64_t count, Compute<Element>* sums,
+                    bool accumulate) {
+  using T = Compute<Element>;
+  const BlockProduct& p = part.product;
+  const Typed<Element> t = typed<Element>(p);
+  pack_panels(t.b + k * p.b_row + part.column * p.b_column, p.b_row, p.b_column, count, part.column_count,
+              part.packed_b);
+  const Element* a = t.a + part.row * p.a_row + k * p.a_column;
+  const PanelOperand<T> panels{part.packed_b, panel_columns<T>, panel_columns<T> * count};
+  // A's own rows are used if they are contiguous in the type computed in.
+  if constexpr (std::is_same_v<T, Element>) {
+    if (p.a_column == 1)
+      return multiply_rows<T, false>(part.row_count, part.column_count, count, a, p.a_row, panels, sums, part.columns,
+                                     accumulate);
+    if (p.a_row == 1)
+      return multiply_rows<T, true>(part.row_count, part.column_count, count, a, p.a_column, panels, sums, part.columns,
+                                    accumulate);
+  }
+  for (int64_t r = 0; r < part.row_count; ++r)
+    widen_row(a + r * p.a_row, p.a_column, count, part.packed_a + r * count, count);
+  multiply_rows<T, false>(part.row_count, part.column_count, count, part.packed_a, count, panels, sums, part.columns,
+                          accumulate);
+}
+
+// sums = A[:, begin:end] · B[begin:end, :].
+template <class Element>
+void sum_depth(const CachedPart<Element>& part, int64_t begin, int64_t end, Compute<Element>* sums) {
+  if (end - begin > sequential_depth) {
+    const int64_t middle = begin + first_half(end - begin, most_depth);
+    const Scratch<Compute<Element>> others(part.sum_count());
+    sum_depth(part, begin, middle, sums);
+    sum_depth(part, middle, end, others.data());
+    for (int64_t i = 0; i < part.sum_count(); ++i) sums[i] += others[i];
+    return;
+  }
+  if (begin == end) std::fill_n(sums, part.sum_count(), Compute<Element>(0));
+  for (int64_t k = begin; k < end; k += most_depth)
+    multiply_depth(part, k, std::min(most_depth, end - k), sums, k > begin);
+}
+
 template <class Element>
 void multiply_floating(const BlockProduct& p) {
   using T = Compute<Element>;
-  constexpr int64_t most_rows = 192, most_columns = 128, most_depth = 384;
   const Typed<Element> t = typed<Element>(p);
   const int64_t rows = std::min(p.m, most_rows), depth = std::min(p.k, most_depth);
   const int64_t columns = panel_padded<T>(std::min(p.n, most_columns));
-  const Scratch<T> a(rows * depth), b(depth * columns), c(rows * columns);
-  // A's own rows are used if they are contiguous in the type computed in.
-  const bool is_direct = std::is_same_v<T, Element> && (p.a_column == 1 || p.a_row == 1);
-  const bool is_transposed = is_direct && p.a_column != 1;
+  const Scratch<T> a(rows * depth), b(depth * columns), sums(rows * columns);
   for (int64_t i = 0; i < p.m; i += rows) {
-    const int64_t row_count = std::min(rows, p.m - i);
     for (int64_t j = 0; j < p.n; j += most_columns) {
-      const int64_t column_count = std::min(most_columns, p.n - j);
-      if (p.k == 0) std::fill_n(c.data(), rows * columns, T(0));
-      for (int64_t k = 0; k < p.k; k += depth) {
-        const int64_t count = std::min(depth, p.k - k);
-        pack_panels(t.b + k * p.b_row + j * p.b_column, p.b_row, p.b_column, count, column_count, b.data());
-        const Element* a_block = t.a + i * p.a_row + k * p.a_column;
-        const PanelOperand<T> panels{b.data(), panel_columns<T>, panel_columns<T> * count};
-        if constexpr (std::is_same_v<T, Element>) {
-          if (is_transposed)
-            multiply_rows<T, true>(row_count, column_count, count, a_block, p.a_column, panels, c.data(), columns,
-                                   k > 0);
-          else if (is_direct)
-            multiply_rows<T, false>(row_count, column_count, count, a_block, p.a_row, panels, c.data(), columns, k > 0);
-        }
-        if (!is_direct) {
-          for (int64_t r = 0; r < row_count; ++r)
-            widen_row(a_block + r * p.a_row, p.a_column, count, a.data() + r * depth, count);
-          multiply_rows<T, false>(row_count, column_count, count, a.data(), depth, panels, c.data(), columns, k > 0);
-        }
-      }
+      const int64_t row_count = std::min(rows, p.m - i), column_count = std::min(most_columns, p.n - j);
+      sum_depth<Element>({p, i, row_count, j, column_count, columns, a.data(), b.data()}, 0, p.k, sums.data());
       for (int64_t r = 0; r < row_count; ++r)
-        for (int64_t s = 0; s < column_count; ++s) finish(p, t, i + r, j + s, c[r * columns + s]);
+        for (int64_t s = 0; s < column_count; ++s) finish(p, t, i + r, j + s, sums[r * columns + s]);
     }
   }
 }
