@@ -4,7 +4,7 @@
 namespace fulgurite {
 
 /// One block of a GEMM, computed by one thread: a GemmCall without a batch. Any dtype, any strides of A and B.
-struct BlockProduct {
+struct GemmBlock {
   Dtype dtype = Dtype::f32;
   int64_t m = 0, n = 0, k = 0;
   const void* a = nullptr;

@@ -6,7 +6,7 @@
 
 namespace fulgurite {
 
-struct BlockProduct;
+struct GemmBlock;
 class PendingValues;
 
 /// One kernel of the eager executor. Files under kernels/ are compiled once for each instruction set, with
@@ -25,7 +25,7 @@ using KernelTable = std::span<const KernelEntry>;
 struct KernelSet {
   std::span<const KernelTable> tables;
   void (*copy_elements)(const Tensor& source, const Tensor& destination);
-  void (*multiply_block)(const BlockProduct&);
+  void (*multiply_block)(const GemmBlock&);
   /// Creates a chain of deferred pointwise calls; tables before this one hold kernels that are a single pointwise call.
   std::unique_ptr<PendingValues> (*make_chain)();
   size_t pointwise_tables;
@@ -78,7 +78,7 @@ KernelTable optimizer_kernels();
 /// dtype).
 void copy_elements(const Tensor& source, const Tensor& destination);
 /// Computes one block of a GEMM on this thread.
-void multiply_block(const BlockProduct&);
+void multiply_block(const GemmBlock&);
 std::unique_ptr<PendingValues> make_chain();
 
 }  // namespace FULGURITE_KERNELS

@@ -80,7 +80,7 @@ const char* moved(const void* data, int64_t elements, int64_t element_bytes) {
 }
 
 template <class Element>
-void add_to(const BlockProduct& block, const char* others) {
+void add_to(const GemmBlock& block, const char* others) {
   const auto* from = reinterpret_cast<const Element*>(others);
   auto* to = static_cast<Element*>(block.c);
   for (int64_t i = 0; i < block.m; ++i)
@@ -91,9 +91,9 @@ void add_to(const BlockProduct& block, const char* others) {
 // not show the difference.
 constexpr int64_t longest_depth = 65536;
 
-void multiply_in_halves(const BlockProduct& block) {
+void multiply_in_halves(const GemmBlock& block) {
   const int64_t bytes = size_of(block.dtype);
-  BlockProduct first = block, second = block;
+  GemmBlock first = block, second = block;
   first.k = block.k / 2;
   second.k = block.k - first.k;
   second.a = moved(block.a, first.k * block.a_column, bytes);
@@ -111,7 +111,7 @@ void multiply_in_halves(const BlockProduct& block) {
 
 }  // namespace
 
-void multiply_serially(const BlockProduct& block) {
+void multiply_serially(const GemmBlock& block) {
   const bool is_matrix = block.m > 1 && block.n > 1, is_wide = block.dtype == Dtype::f32 || block.dtype == Dtype::f64;
   if (is_matrix && is_wide && block.k > longest_depth) return multiply_in_halves(block);
   // The library takes microseconds to start a 16-bit GEMM.
@@ -135,7 +135,7 @@ void gemm(const GemmCall& call) {
       const int64_t a = batch_offset(matrix, call.batch, call.a.batch_strides) + row * call.a.row;
       const int64_t b = batch_offset(matrix, call.batch, call.b.batch_strides) + column * call.b.column;
       const int64_t c = batch_offset(matrix, call.batch, call.c_batch_strides) + row * call.c_row + column;
-      BlockProduct block;
+      GemmBlock block;
       block.dtype = call.dtype;
       block.m = std::min(blocks.rows, call.m - row);
       block.n = std::min(blocks.columns, call.n - column);

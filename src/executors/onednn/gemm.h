@@ -6,7 +6,7 @@
 
 namespace fulgurite {
 
-struct BlockProduct;
+struct GemmBlock;
 
 /// An operand of a GEMM: element (i, j) of a matrix is data[i * row + j * column], strides counted in elements, any
 /// values.
@@ -34,6 +34,6 @@ struct GemmCall {
 /// Uses all threads; the result's bits do not depend on their number.
 void gemm(const GemmCall&);
 /// Runs on this thread alone: with the library if it supports the call, else with the eager kernels.
-void multiply_serially(const BlockProduct&);
+void multiply_serially(const GemmBlock&);
 
 }  // namespace fulgurite

@@ -17,7 +17,7 @@ Layout layout_of(int64_t rows, int64_t columns, int64_t row, int64_t column) {
   return {false, false, 0};
 }
 
-void start_with_bias(const BlockProduct& p) {
+void start_with_bias(const GemmBlock& p) {
   const float* bias = static_cast<const float*>(p.bias);
   for (int64_t i = 0; i < p.m; ++i) {
     float* row = static_cast<float*>(p.c) + i * p.c_row;
@@ -25,7 +25,7 @@ void start_with_bias(const BlockProduct& p) {
   }
 }
 
-bool multiply_f32(const BlockProduct& p, const Layout& a, const Layout& b) {
+bool multiply_f32(const GemmBlock& p, const Layout& a, const Layout& b) {
   double beta = p.beta;
   if (p.bias != nullptr) {
     if (beta != 0) return false;
@@ -50,7 +50,7 @@ dnnl_memory_desc_t matrix(int64_t rows, int64_t columns, bool is_transposed, int
   if ((call) != dnnl_success) return false
 
 // Caches the library's primitives by their descriptions: creating one takes a microsecond or two.
-bool multiply_bf16(const BlockProduct& p, const Layout& a, const Layout& b) {
+bool multiply_bf16(const GemmBlock& p, const Layout& a, const Layout& b) {
   if (p.bias != nullptr && (p.bias_stride != 1 || p.beta != 0)) return false;
   if (engine() == nullptr) return false;
   const dnnl_memory_desc_t a_type = matrix(p.m, p.k, a.is_transposed, a.leading);
@@ -98,7 +98,7 @@ bool multiply_bf16(const BlockProduct& p, const Layout& a, const Layout& b) {
 
 }  // namespace
 
-bool library_multiply(const BlockProduct& p) {
+bool library_multiply(const GemmBlock& p) {
   if (p.dtype != Dtype::f32 && p.dtype != Dtype::bf16) return false;
   const Layout a = layout_of(p.m, p.k, p.a_row, p.a_column);
   const Layout b = layout_of(p.k, p.n, p.b_row, p.b_column);
@@ -112,7 +112,7 @@ bool library_multiply(const BlockProduct& p) {
 #else
 
 namespace fulgurite {
-bool library_multiply(const BlockProduct&) { return false; }
+bool library_multiply(const GemmBlock&) { return false; }
 }  // namespace fulgurite
 
 #endif

@@ -16,14 +16,14 @@ struct Typed {
   const Element* bias;
 };
 template <class Element>
-Typed<Element> typed(const BlockProduct& p) {
+Typed<Element> typed(const GemmBlock& p) {
   return {static_cast<const Element*>(p.a), static_cast<const Element*>(p.b), static_cast<Element*>(p.c),
           static_cast<const Element*>(p.bias)};
 }
 
 // Applies alpha, beta and the bias to a finished sum.
 template <class Element>
-FULGURITE_INLINE void finish(const BlockProduct& p, const Typed<Element>& t, int64_t row, int64_t column,
+FULGURITE_INLINE void finish(const GemmBlock& p, const Typed<Element>& t, int64_t row, int64_t column,
                              Compute<Element> sum) {
   using T = Compute<Element>;
   Element& c = t.c[row * p.c_row + column];
@@ -41,7 +41,7 @@ constexpr int64_t sequential_depth = 4 * most_depth;
 template <class Element>
 struct CachedPart {
   using T = Compute<Element>;
-  const BlockProduct& product;
+  const GemmBlock& product;
   int64_t row, row_count, column, column_count;
   int64_t columns;  // of a row of sums
   T* packed_a;
@@ -54,7 +54,7 @@ template <class Element>
 void multiply_depth(const CachedPart<Element>& part, int64_t k, int64_t count, Compute<Element>* sums,
                     bool accumulate) {
   using T = Compute<Element>;
-  const BlockProduct& p = part.product;
+  const GemmBlock& p = part.product;
   const Typed<Element> t = typed<Element>(p);
   pack_panels(t.b + k * p.b_row + part.column * p.b_column, p.b_row, p.b_column, count, part.column_count,
               part.packed_b);
@@ -92,7 +92,7 @@ void sum_depth(const CachedPart<Element>& part, int64_t begin, int64_t end, Comp
 }
 
 template <class Element>
-void multiply_floating(const BlockProduct& p) {
+void multiply_floating(const GemmBlock& p) {
   using T = Compute<Element>;
   const Typed<Element> t = typed<Element>(p);
   const int64_t rows = std::min(p.m, most_rows), depth = std::min(p.k, most_depth);
@@ -110,7 +110,7 @@ void multiply_floating(const BlockProduct& p) {
 
 // A product whose result is a row (m == 1); a column is the row of the transposed product.
 template <class Element>
-void multiply_row(const BlockProduct& p, bool is_column) {
+void multiply_row(const GemmBlock& p, bool is_column) {
   const Typed<Element> t = typed<Element>(p);
   const Element* x = is_column ? t.b : t.a;
   const Element* matrix = is_column ? t.a : t.b;
@@ -132,7 +132,7 @@ void multiply_row(const BlockProduct& p, bool is_column) {
 
 // Integers wrap around, as in PyTorch; booleans combine by `and` and `or`.
 template <class Element>
-void multiply_integers(const BlockProduct& p) {
+void multiply_integers(const GemmBlock& p) {
   const Typed<Element> t = typed<Element>(p);
   const Scratch<uint64_t> sums(p.n);
   const auto value = [](Element e) { return static_cast<uint64_t>(static_cast<int64_t>(widen(e))); };
@@ -159,7 +159,7 @@ void multiply_integers(const BlockProduct& p) {
 
 }  // namespace
 
-void multiply_block(const BlockProduct& p) {
+void multiply_block(const GemmBlock& p) {
   visit_dtype(p.dtype, [&]<class Element>() {
     if constexpr (std::is_integral_v<Compute<Element>>) multiply_integers<Element>(p);
     else if (p.m == 1 || p.n == 1) multiply_row<Element>(p, p.m != 1);

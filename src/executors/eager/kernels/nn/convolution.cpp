@@ -177,7 +177,7 @@ class Convolution {
                   columns = std::min(blocks.columns, range - first);
     const int64_t run_count = reads_directly_ && writes_directly_ ? 0 : list_runs(sample, first, columns, runs);
 
-    BlockProduct product;
+    GemmBlock product;
     product.dtype = std::is_same_v<T, Element> ? result_.impl()->dtype : Dtype::f32;
     product.m = rows;
     product.n = columns;
