@@ -8,6 +8,7 @@
 #include <fulgurite/autocast.h>
 #include <fulgurite/autograd.h>
 #include <fulgurite/autograd_function.h>
+#include <fulgurite/averaged_model.h>
 #include <fulgurite/compare.h>
 #include <fulgurite/compiled_autograd.h>
 #include <fulgurite/counters.h>
@@ -25,8 +26,12 @@
 #include <fulgurite/io.h>
 #include <fulgurite/jit.h>
 #include <fulgurite/jit_values.h>
+#include <fulgurite/layer_hooks.h>
 #include <fulgurite/loss_layers.h>
 #include <fulgurite/memory.h>
+#include <fulgurite/metrics.h>
+#include <fulgurite/model_parts.h>
+#include <fulgurite/model_summary.h>
 #include <fulgurite/nn.h>
 #include <fulgurite/normalization_layers.h>
 #include <fulgurite/number.h>
@@ -34,6 +39,7 @@
 #include <fulgurite/optim.h>
 #include <fulgurite/optimizers.h>
 #include <fulgurite/outside_memory.h>
+#include <fulgurite/parametrization.h>
 #include <fulgurite/profile.h>
 #include <fulgurite/python_form.h>
 #include <fulgurite/random.h>
