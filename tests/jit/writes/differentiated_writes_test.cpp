@@ -219,7 +219,7 @@ TEST("a leaf that a gradient is asked of is not written in place") {
       expect(false);
     } catch (const UserError& error) {
       expect(std::string(error.what()).find(message) != std::string::npos);
-      expect(std::string(error.what()).find("differentiated_writes_test.cpp:" + std::to_string(line + 1)) !=
+      expect(std::string(error.what()).find("differentiated_writes_test.cpp:" + std::to_string(line + 2)) !=
              std::string::npos);
     }
   }

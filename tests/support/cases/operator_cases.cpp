@@ -1,6 +1,11 @@
 #include "support/cases/operator_cases.h"
 
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+
 #include "support/context.h"
+#include "support/text/text.h"
 
 namespace fulgurite::test {
 
@@ -124,6 +129,17 @@ const std::vector<OperatorCase>& operator_cases() {
     return all;
   }();
   return cases;
+}
+
+std::vector<OperatorCase> chosen_cases() {
+  const char* const share = std::getenv("FULGURITE_CASE_SHARE");
+  if (share == nullptr) return operator_cases();
+  size_t first = 0, count = 0;
+  if (std::sscanf(share, "%zu/%zu", &first, &count) != 2 || first >= count)
+    throw std::runtime_error(text::cat("FULGURITE_CASE_SHARE must be K/N with K < N, not ", share));
+  std::vector<OperatorCase> chosen;
+  for (size_t i = first; i < operator_cases().size(); i += count) chosen.push_back(operator_cases()[i]);
+  return chosen;
 }
 
 bool needs_case(const Symbol& symbol) {
