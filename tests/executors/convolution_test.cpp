@@ -161,8 +161,11 @@ const std::vector<CutCase> cut_cases() {
           {{11, 16, 40, 40}, {32, 16, 3, 3}, with(1, 1, 1, 1)},  // some samples together, and a rest
           {{3, 512, 7, 7}, {512, 512, 3, 3}, with(1, 1, 1, 1)},  // a large weight
           {{5, 32, 30, 30}, {32, 1, 3, 3}, with(2, 1, 1, 32)},   // each channel alone
-          {{4, 48, 19, 17}, {24, 16, 3, 5}, with(3, 2, 2, 3)},   // sizes that no vector divides
-          {{6, 3, 33, 31}, {20, 3, 7, 7}, with(2, 3, 1, 1)},     // images
+          {{3, 12, 14, 14}, {12, 1, 3, 3}, with(1, 1, 1, 12)},
+          {{3, 6, 9, 21}, {12, 1, 5, 3}, with(1, 2, 1, 6)},     // two results for each channel
+          {{2, 8, 13, 40}, {8, 1, 3, 4}, with(3, 0, 2, 8)},     // rows and columns that are not read
+          {{4, 48, 19, 17}, {24, 16, 3, 5}, with(3, 2, 2, 3)},  // sizes that no vector divides
+          {{6, 3, 33, 31}, {20, 3, 7, 7}, with(2, 3, 1, 1)},    // images
           {{5, 64, 12, 12}, {64, 64, 1, 1}, with(1, 0, 1, 1)}};
 }
 

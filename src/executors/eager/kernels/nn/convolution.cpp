@@ -2,6 +2,7 @@
 #include "executors/eager/kernels/common/along.h"
 #include "executors/eager/kernels/linalg/pack.h"
 #include "executors/eager/kernels/nn/convolution_plan.h"
+#include "executors/eager/kernels/nn/depthwise.h"
 #include "executors/onednn/convolution.h"
 #include "executors/onednn/gemm.h"
 #include "ops/generated/symbols.h"
@@ -319,7 +320,9 @@ class Convolution {
 };
 
 void convolve(Arguments arguments, std::span<const Tensor> results) {
-  if (results[0].impl()->numel() == 0 || library_convolution(arguments, results[0])) return;
+  if (results[0].impl()->numel() == 0 || depthwise_convolution(arguments, results[0]) ||
+      library_convolution(arguments, results[0]))
+    return;
   visit_dtype(results[0].impl()->dtype, [&]<class Element>() {
     if constexpr (!std::is_same_v<Element, Boolean>) Convolution<Element>(arguments, results[0]).run();
   });
@@ -356,7 +359,9 @@ Tensor turned_groups(const Tensor& t, int64_t groups) {
 // A weight's cotangent is a convolution with batch and channels exchanged, and stride and dilation exchanged; the
 // result's cotangent is the weight. Only the first results are needed, as many as the kernel has elements.
 void convolve_for_weight(Arguments arguments, std::span<const Tensor> results) {
-  if (results[0].impl()->numel() == 0 || library_convolution_weight(arguments, results[0])) return;
+  if (results[0].impl()->numel() == 0 || depthwise_weight(arguments, results[0]) ||
+      library_convolution_weight(arguments, results[0]))
+    return;
   const Tensor samples = turned_groups(arguments[1].tensor(), arguments[6].integer().hint());
   const Tensor weight = turned(arguments[0].tensor()), result = turned(results[0]);
   const Argument exchanged[] = {samples,      weight,          Argument(), arguments[5], arguments[4],
