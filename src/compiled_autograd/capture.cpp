@@ -20,8 +20,6 @@ namespace fulgurite {
 
 namespace {
 
-TensorType type_of_value(const Tensor& tensor) { return {tensor.shape(), tensor.dtype(), tensor.device()}; }
-
 /// One of the hooks on the gradients of a node's outputs.
 struct HookPosition {
   int call;
@@ -118,7 +116,7 @@ class Recorder {
     int& number = source.is_leaf ? leaves_ : source.position < call_.gradients.size() ? given_ : saved_;
     out_.arguments.push_back(source);
     arguments_.push_back(
-        tracer_.add_argument(with_sizes(type_of_value(concrete), first_size), false, text::cat(name, "_", number++)));
+        tracer_.add_argument(with_sizes(type_of(concrete), first_size), false, text::cat(name, "_", number++)));
     return arguments_.back();
   }
 
@@ -195,7 +193,7 @@ class Recorder {
       RecordedGradient& gradient = gradients[output];
       if (!gradient.defined()) continue;
       const std::vector<Effect::GradientRef> positions = {{true, gradient.sources}};
-      const TensorType type = type_of_value(gradient.value);
+      const TensorType type = type_of(gradient.value);
       const std::vector<Hook> hooks = hooks_of_output(node, output);
       for (size_t hook = 0; hook < hooks.size(); ++hook) {
         if (hooks[hook].recorded_as() &&
@@ -260,7 +258,7 @@ class Recorder {
     std::vector<TensorType> types;
     for (size_t i = 0; i < changed.size(); ++i) {
       if (!changed[i].defined()) continue;
-      types.push_back(type_of_value(changed[i].value));
+      types.push_back(type_of(changed[i].value));
       effect.results.push_back({i, types.back()});
     }
     std::vector<Tensor> results = op(std::move(effect), std::move(arguments), types, {{"hook_type", Value(hook_type)}});

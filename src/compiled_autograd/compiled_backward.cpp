@@ -14,6 +14,7 @@
 #include "ops/core/dispatch.h"
 #include "support/context.h"
 #include "support/log.h"
+#include "support/text/base_name.h"
 
 namespace fulgurite {
 
@@ -23,8 +24,7 @@ namespace {
 std::string line_of(const Node& node) {
   const SourceLocation at = node.source();
   if (at.line <= 0) return {};
-  std::string_view file = at.file;
-  if (const size_t slash = file.rfind('/'); slash != std::string_view::npos) file.remove_prefix(slash + 1);
+  const std::string_view file = text::base_name(at.file);
   return text::cat(file, ":", at.line);
 }
 

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "support/base/standard_library.h"
+#include "support/text/base_name.h"
 
 namespace fulgurite {
 
@@ -14,8 +15,7 @@ namespace {
 
 std::string with_place(const std::string& message, SourceLocation where) {
   if (where.line == 0 || is_of_standard_library(where)) return message;
-  std::string_view file = where.file;
-  if (const size_t slash = file.rfind('/'); slash != std::string_view::npos) file.remove_prefix(slash + 1);
+  const std::string_view file = text::base_name(where.file);
   std::string out = message;
   out += "\n  at ";
   out += file;

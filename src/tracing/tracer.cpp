@@ -10,6 +10,7 @@
 #include "ir/analysis/trace_values.h"
 #include "ops/core/autocast.h"
 #include "ops/generated/symbols.h"
+#include "support/text/base_name.h"
 
 namespace fulgurite {
 
@@ -21,10 +22,7 @@ uint64_t next_tracer_serial() {
 namespace {
 
 std::string where(SourceLocation at) {
-  if (at.line == 0) return "";
-  std::string_view file = at.file;
-  if (const size_t slash = file.rfind('/'); slash != std::string_view::npos) file.remove_prefix(slash + 1);
-  return text::cat(" (made at ", file, ":", at.line, ")");
+  return at.line == 0 ? "" : text::cat(" (made at ", text::base_name(at.file), ":", at.line, ")");
 }
 
 }  // namespace

@@ -10,6 +10,27 @@
 using namespace fulgurite;
 using namespace fulgurite::test;
 
+TEST("a GPT's loss and gradients at many batches and lengths are one compile") {
+  models::Gpt model = models::make_gpt({.vocabulary = 11, .layers = 2, .heads = 2, .width = 16, .block = 8});
+  const auto loss = [](models::Gpt m, Tensor tokens, Tensor targets) { return m.loss(tokens, targets); };
+  const auto f = jit([&](Tensor tokens, Tensor targets) { return value_and_grad<0>(loss)(model, tokens, targets); },
+                     {.cache = Cache::symbolic_values});
+  const auto g = jit([&](Tensor tokens, Tensor targets) { return value_and_grad<0>(loss)(model, tokens, targets); });
+  for (const auto& [batch, length] :
+       {std::pair(2, 5), std::pair(3, 4), std::pair(4, 8), std::pair(2, 7), std::pair(5, 2)}) {
+    const Tensor tokens = randint(0, 11, {batch, length}), targets = randint(0, 11, {batch, length});
+    const auto [value, gradients] = f(tokens, targets);
+    const auto [expected, expected_gradients] = g(tokens, targets);
+    expect_equal(value.item<float>(), expected.item<float>());
+    const auto named = nn::named_parameters(gradients), others = nn::named_parameters(expected_gradients);
+    for (size_t i = 0; i < named.size(); ++i)
+      expect_near(named[i].second.contiguous().to_vector<float>(), others[i].second.contiguous().to_vector<float>(),
+                  1e-5);
+  }
+  expect_equal(cache_misses(f), 1);
+  expect(explain(f).find("because with symbols") == std::string::npos, explain(f));
+}
+
 TEST("a GPT's training step at 40 pairs of batch and length is one compile and gives what constant sizes give") {
   const models::GptOptions options{.vocabulary = 11, .layers = 2, .heads = 2, .width = 16, .block = 16};
   const models::Gpt model = models::make_gpt(options);

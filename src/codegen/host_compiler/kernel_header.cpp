@@ -7,7 +7,7 @@ namespace fulgurite::codegen {
 
 // Defined in a file that the build writes from the headers.
 extern const std::string_view vector_text, memory_text, math_text, angles_text, activations_text, launch_text,
-    stream_text, rows_text, reductions_text, wide_text, transpose_text, amx_text, gemm_units_text,
+    stream_text, integers_text, rows_text, reductions_text, wide_text, transpose_text, amx_text, gemm_units_text,
     gemm_register_tiles_text, gemm_microkernel_text;
 
 namespace {
@@ -50,7 +50,7 @@ std::string kernel_header(bool wide, bool angles, bool product) {
   std::string out = without_directives(vector_text) + without_directives(memory_text) + without_directives(math_text);
   if (angles) out += without_directives(angles_text);
   out += without_directives(activations_text) + without_directives(launch_text) + without_directives(stream_text) +
-         without_directives(rows_text) + without_directives(reductions_text);
+         without_directives(integers_text) + without_directives(rows_text) + without_directives(reductions_text);
   if (wide) out += without_directives(wide_text);
   if (product)
     out += without_directives(transpose_text) + without_directives(amx_text) + without_directives(gemm_units_text) +

@@ -6,6 +6,7 @@
 #include "io/json.h"
 #include "ir/analysis/trace_values.h"
 #include "ir/printing/print_common.h"
+#include "support/text/base_name.h"
 
 namespace fulgurite::examine {
 
@@ -136,7 +137,7 @@ std::string ExplorerOps::add(const Trace& trace) {
 std::string ExplorerOps::files() {
   std::string out;
   for (const std::string& path : paths_) {
-    const std::string name = path.substr(path.rfind('/') + 1);
+    const std::string name(text::base_name(path));
     out += text::cat(out.empty() ? "" : ",\n", "[", json::quote(name), ", [",
                      text::join(texts_.lines_of(path), [](const std::string& op) { return json::quote(op); }), "]]");
   }

@@ -4,6 +4,7 @@
 #include <fulgurite/examine.h>
 
 #include "ir/analysis/trace_values.h"
+#include "support/text/base_name.h"
 #include "support/text/text.h"
 
 namespace fulgurite {
@@ -77,8 +78,7 @@ std::ostream& operator<<(std::ostream& out, const Difference& difference) {
   if (!difference.fusion.empty()) out << " in " << difference.fusion;
   out << ": " << difference.value << ": " << difference.detail;
   if (difference.source.line > 0) {
-    std::string_view file = difference.source.file;
-    if (const size_t slash = file.rfind('/'); slash != std::string_view::npos) file.remove_prefix(slash + 1);
+    const std::string_view file = text::base_name(difference.source.file);
     out << "; " << file << ':' << difference.source.line;
   }
   return out;

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "ir/printing/source_reader.h"
+#include "support/text/base_name.h"
 #include "support/text/text.h"
 
 namespace fulgurite {
@@ -29,9 +30,7 @@ const std::vector<std::string>& SourceLines::lines_of(const std::string& path) {
 }
 
 std::string SourceLines::text(SourceLocation location) {
-  std::string_view base = location.file;
-  if (const size_t slash = base.rfind('/'); slash != std::string_view::npos) base.remove_prefix(slash + 1);
-  std::string out = text::cat(base, ":", location.line);
+  std::string out = text::cat(text::base_name(location.file), ":", location.line);
   const std::optional<std::string> known = read_source(location.file, location.line);
   std::string line;
   if (known) {

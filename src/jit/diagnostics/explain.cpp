@@ -4,6 +4,7 @@
 #include "jit/diagnostics/file_and_line.h"
 #include "jit/jit_state.h"
 #include "support/log.h"
+#include "support/text/base_name.h"
 #include "support/text/plural.h"
 #include "support/text/text.h"
 
@@ -13,8 +14,7 @@ namespace detail {
 
 std::string file_and_line(SourceLocation at) {
   if (at.line == 0) return "an unknown line";
-  std::string_view file = at.file;
-  if (const size_t slash = file.rfind('/'); slash != std::string_view::npos) file.remove_prefix(slash + 1);
+  const std::string_view file = text::base_name(at.file);
   return text::cat(file, ":", at.line);
 }
 

@@ -12,14 +12,14 @@
 #include "jit/diagnostics/composite_error.h"
 #include "ops/generated/symbols.h"
 #include "support/log.h"
+#include "support/text/base_name.h"
 #include "support/text/text.h"
 
 namespace fulgurite::detail {
 
 void CallWithBreaks::note_break(const std::string& what, SourceLocation at) {
   if (restarts_at_break) throw Retrace{};
-  std::string_view file = at.line > 0 ? at.file : "";
-  if (const size_t slash = file.rfind('/'); slash != std::string_view::npos) file.remove_prefix(slash + 1);
+  const std::string_view file = text::base_name(at.line > 0 ? at.file : "");
   start_ = std::exchange(last_break_, at);
   ends_at_break_ = true;
   breaks_.push_back(at.line > 0 ? text::cat(what, " at ", file, ":", at.line) : what);

@@ -24,12 +24,6 @@ double largest(Dtype dtype) {
   }
 }
 
-/// An operand as a tensor; a number becomes one of this dtype.
-Tensor as_tensor(const Argument& operand, const Tensor& other, Dtype dtype, SourceLocation at) {
-  if (operand.is_tensor()) return operand.tensor();
-  return full({}, operand.operand(), {.dtype = dtype, .device = other.device()}, at);
-}
-
 Tensor is_negative(const Tensor& x, SourceLocation at) {
   if (x.dtype() == Dtype::boolean || x.dtype() == Dtype::u8)
     return full(x.shape(), false, {.dtype = Dtype::boolean}, at);
@@ -66,45 +60,9 @@ void gradient_of_picked(Gradient& g, bool larger) {
   }
 }
 
-void infer_shift(Arguments a, InferredTypes& types) {
-  infer_bitwise(a, types);
-  require(types[0].dtype != Dtype::boolean, "not defined for booleans");
-}
-
 void infer_floating_pair(Arguments a, InferredTypes& types) {
   infer_promoted(a, types);
   require(is_floating(types[0].dtype), "needs a floating dtype, not ", types[0].dtype);
-}
-
-/// a * 2^b or a / 2^b rounded down; shifts past the width equal repeated shifts by one.
-Tensor shifted(Arguments a, bool left, SourceLocation at) {
-  InferredTypes types;
-  infer_shift(a, types);
-  const Dtype dtype = types[0].dtype;
-  const int64_t bits = size_of(dtype) * 8;
-  const Tensor any = a[0].is_tensor() ? a[0].tensor() : a[1].tensor();
-  const Tensor given = as_tensor(a[0], any, dtype, at);
-  const Tensor x = as_dtype(given, dtype, at);
-  const Tensor given_count = as_tensor(a[1], any, dtype, at);
-  const Tensor count = as_dtype(given_count, dtype, at);
-  const Tensor is_low = lt(count, 0, at);
-  const Tensor is_high = ge(count, bits, at);
-  const Tensor is_out = logical_or(is_low, is_high, at);
-  const Tensor harmless = where(is_out, 0, count, at);
-  const Tensor power = pow(2, harmless, at);
-  const Tensor factor = as_dtype(power, dtype, at);
-  if (left) {
-    const Tensor product = mul(x, factor, at);
-    return where(is_out, 0, product, at);
-  }
-  const Tensor quotient = div(x, factor, "floor", at);
-  // The top bit's power of two is negative in a signed type: only the sign remains.
-  const Tensor is_top = eq(count, bits - 1, at);
-  const Tensor is_gone = logical_or(is_out, is_top, at);
-  const Tensor below = lt(x, 0, at);
-  const Tensor ones = prims::convert_element_type(below, dtype, at);
-  const Tensor sign = neg(ones, at);
-  return where(is_gone, sign, quotient, at);
 }
 
 }  // namespace
@@ -392,40 +350,11 @@ constinit const Symbol logaddexp_symbol{
     .traits = {.pointwise = true},
 };
 
-constinit const Symbol bitwise_left_shift_symbol{
-    .signature = "torch.bitwise_left_shift(Operand input, Operand other) -> Tensor",
-    .documentation = "input moved left by other bits.",
-    .infer = infer_shift,
-    .decompose = [](Arguments a, Results& out, SourceLocation at) { out.push_back(shifted(a, true, at)); },
-    .traits = {.pointwise = true, .not_differentiable = true},
-};
-
-constinit const Symbol bitwise_right_shift_symbol{
-    .signature = "torch.bitwise_right_shift(Operand input, Operand other) -> Tensor",
-    .documentation = "input moved right by other bits; the sign is kept.",
-    .infer = infer_shift,
-    .decompose = [](Arguments a, Results& out, SourceLocation at) { out.push_back(shifted(a, false, at)); },
-    .traits = {.pointwise = true, .not_differentiable = true},
-};
-
 SymbolList pointwise_composition_symbols() {
   static constexpr const Symbol* list[] = {
-      &frac_symbol,
-      &deg2rad_symbol,
-      &rad2deg_symbol,
-      &signbit_symbol,
-      &copysign_symbol,
-      &heaviside_symbol,
-      &fmax_symbol,
-      &fmin_symbol,
-      &floor_divide_symbol,
-      &hypot_symbol,
-      &logit_symbol,
-      &nan_to_num_symbol,
-      &xlogy_symbol,
-      &logaddexp_symbol,
-      &bitwise_left_shift_symbol,
-      &bitwise_right_shift_symbol,
+      &frac_symbol,      &deg2rad_symbol,    &rad2deg_symbol, &signbit_symbol,      &copysign_symbol,
+      &heaviside_symbol, &fmax_symbol,       &fmin_symbol,    &floor_divide_symbol, &hypot_symbol,
+      &logit_symbol,     &nan_to_num_symbol, &xlogy_symbol,   &logaddexp_symbol,
   };
   return list;
 }

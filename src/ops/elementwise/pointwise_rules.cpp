@@ -79,6 +79,11 @@ void require_fits(std::string_view name, const Argument& number, Dtype dtype) {
   }
 }
 
+Tensor as_tensor(const Argument& operand, const Tensor& other, Dtype dtype, SourceLocation at) {
+  if (operand.is_tensor()) return operand.tensor();
+  return full({}, operand.operand(), {.dtype = dtype, .device = other.device()}, at);
+}
+
 void check(InferRule rule, Arguments a) {
   InferredTypes types;
   rule(a, types);

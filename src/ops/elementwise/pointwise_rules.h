@@ -33,6 +33,9 @@ void infer_bitwise(Arguments, InferredTypes&);
 /// again when they are specialized.
 void require_fits(std::string_view name, const Argument& number, Dtype dtype);
 
+/// An operand as a tensor; a number becomes one of this dtype, on the other operand's device.
+Tensor as_tensor(const Argument& operand, const Tensor& other, Dtype dtype, SourceLocation at);
+
 /// Runs a shape rule's checks, for a decomposition that would accept more than its operator.
 void check(InferRule, Arguments);
 

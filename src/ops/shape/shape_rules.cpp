@@ -146,4 +146,6 @@ Sizes concrete_sizes(const Shape& shape) {
   return sizes;
 }
 
+ViewGeometry geometry_of(const Tensor& x) { return {x.impl()->sizes, x.impl()->strides, x.impl()->offset}; }
+
 }  // namespace fulgurite

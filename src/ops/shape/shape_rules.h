@@ -31,6 +31,8 @@ bool reshape_strides(const Sizes& sizes, const Sizes& strides, const Sizes& want
 /// Error text for a write through a view whose elements overlap.
 inline constexpr std::string_view overlapping_write =
     "more than one element of the tensor that is written refers to a single place in memory; clone() it first";
+/// The sizes, strides and offset of a tensor with memory.
+ViewGeometry geometry_of(const Tensor&);
 /// The sizes of a Shape without symbols.
 Sizes concrete_sizes(const Shape& shape);
 

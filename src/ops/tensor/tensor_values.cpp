@@ -7,6 +7,7 @@
 
 #include "ops/core/dispatch.h"
 #include "ops/tensor/tensor_values.h"
+#include "support/text/base_name.h"
 #include "support/text/text.h"
 #include "tensor/element.h"
 #include "tensor/pending.h"
@@ -51,8 +52,7 @@ const TensorImpl& demand_elements(const Tensor& tensor, const char* what, Source
     interpreter->demand_value(tensor, what, at);
   const TensorImpl& impl = *tensor.impl();
   if (impl.proxy) {
-    std::string_view file = impl.born.file;
-    if (const size_t slash = file.rfind('/'); slash != std::string_view::npos) file.remove_prefix(slash + 1);
+    const std::string_view file = text::base_name(impl.born.file);
     throw UserError(
         text::cat(what, " of ", type_text(tensor), ": this tensor is a value of a trace that has ended",
                   impl.born.line > 0 ? text::cat(" (made at ", file, ":", impl.born.line, ")") : std::string(),

@@ -11,6 +11,7 @@
 #include "ops/generated/symbols.h"
 #include "tracing/argument_pack.h"
 #include "tracing/tracer.h"
+#include "transforms/grad/broadcast_shapes.h"
 #include "transforms/grad/joint_rule.h"
 #include "transforms/grad/zero_propagation.h"
 #include "transforms/in_place.h"
@@ -277,21 +278,6 @@ class GradTransform final : public ArgumentPack::Resolver {
     accumulate(destination, cotangent);
   }
 
-  // Returns true if broadcasting `shape` can give `from`.
-  static bool sums_to(const Shape& from, const Shape& shape) {
-    if (from.size() < shape.size()) return false;
-    const size_t added = from.size() - shape.size();
-    for (size_t i = 0; i < shape.size(); ++i)
-      if (!(shape[i] == from[i + added]) && !(shape[i] == 1)) return false;
-    return true;
-  }
-
-  // Returns true for identical values and symbols, without reading any.
-  static bool is_same_shape(const Shape& a, const Shape& b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                      [](Int x, Int y) { return x.proxy() == y.proxy() && x.hint() == y.hint(); });
-  }
-
   // Annotates zeros in place of a cotangent, and copies, as such.
   static void name_part(BoundSymbol& recorded, const BoundSymbol& forward, std::span<const Tensor> cotangents) {
     bool is_zeros = false;
@@ -334,25 +320,6 @@ class GradTransform final : public ArgumentPack::Resolver {
     const Tensor sum = add(total, more);
     tracer_.set_origin_role(ForwardOrigin::Part::rule);
     return sum;
-  }
-
-  // Sums away the dimensions that broadcasting added or stretched.
-  static Tensor sum_to_shape(const Tensor& cotangent, const Shape& shape) {
-    const Shape from = cotangent.shape();
-    if (from.size() == shape.size() && from == shape) return cotangent;
-    const size_t added = from.size() - shape.size();
-    Shape dims;
-    bool stretched = false;
-    for (size_t i = 0; i < from.size(); ++i) {
-      if (i < added) {
-        dims.push_back(static_cast<int64_t>(i));
-      } else if (shape[i - added] == 1 && from[i] != 1) {
-        dims.push_back(static_cast<int64_t>(i));
-        stretched = true;
-      }
-    }
-    const Tensor total = dims.empty() ? cotangent : sum(cotangent, dims, stretched);
-    return stretched && added > 0 ? reshape(total, shape) : total;
   }
 
   Trace finish() {

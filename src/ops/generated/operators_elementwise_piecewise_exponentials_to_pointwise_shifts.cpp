@@ -137,6 +137,72 @@ Tensor xlogy_(const Tensor& input, const Operand& other, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other)};
   return apply_in_place(xlogy_symbol, arguments, at);
 }
+namespace nn {
+Tensor celu(const Tensor& input, Float alpha, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(alpha), Argument(inplace)};
+  if (inplace) return apply_in_place(celu_symbol, arguments, at);
+  return dispatch(celu_symbol, arguments, at);
+}
+Tensor celu_(const Tensor& input, Float alpha, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(alpha), Argument(inplace)};
+  return apply_in_place(celu_symbol, arguments, at);
+}
+Tensor elu(const Tensor& input, Float alpha, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(alpha), Argument(inplace)};
+  if (inplace) return apply_in_place(elu_symbol, arguments, at);
+  return dispatch(elu_symbol, arguments, at);
+}
+Tensor elu_(const Tensor& input, Float alpha, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(alpha), Argument(inplace)};
+  return apply_in_place(elu_symbol, arguments, at);
+}
+Tensor glu(const Tensor& input, Int dim, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(dim)};
+  return dispatch(glu_symbol, arguments, at);
+}
+Tensor logsigmoid(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(logsigmoid_symbol, arguments, at);
+}
+Tensor logsigmoid_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(logsigmoid_symbol, arguments, at);
+}
+Tensor mish(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  if (inplace) return apply_in_place(mish_symbol, arguments, at);
+  return dispatch(mish_symbol, arguments, at);
+}
+Tensor mish_(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  return apply_in_place(mish_symbol, arguments, at);
+}
+Tensor selu(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  if (inplace) return apply_in_place(selu_symbol, arguments, at);
+  return dispatch(selu_symbol, arguments, at);
+}
+Tensor selu_(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  return apply_in_place(selu_symbol, arguments, at);
+}
+Tensor softplus(const Tensor& input, Float beta, Float threshold, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(beta), Argument(threshold)};
+  return dispatch(softplus_symbol, arguments, at);
+}
+Tensor softplus_(const Tensor& input, Float beta, Float threshold, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(beta), Argument(threshold)};
+  return apply_in_place(softplus_symbol, arguments, at);
+}
+Tensor softsign(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(softsign_symbol, arguments, at);
+}
+Tensor softsign_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(softsign_symbol, arguments, at);
+}
+}  // namespace nn
 namespace special {
 Tensor logit(const Tensor& input, std::optional<Float> eps, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(eps)};
@@ -167,6 +233,12 @@ Tensor TensorMethods::bitwise_right_shift(const Operand& other, SourceLocation a
 Tensor TensorMethods::bitwise_right_shift_(const Operand& other, SourceLocation at) const {
   return fulgurite::bitwise_right_shift_(static_cast<const Tensor&>(*this), other, at);
 }
+Tensor TensorMethods::celu(Float alpha, bool inplace, SourceLocation at) const {
+  return fulgurite::nn::celu(static_cast<const Tensor&>(*this), alpha, inplace, at);
+}
+Tensor TensorMethods::celu_(Float alpha, bool inplace, SourceLocation at) const {
+  return fulgurite::nn::celu_(static_cast<const Tensor&>(*this), alpha, inplace, at);
+}
 Tensor TensorMethods::copysign(const Operand& other, SourceLocation at) const {
   return fulgurite::copysign(static_cast<const Tensor&>(*this), other, at);
 }
@@ -178,6 +250,12 @@ Tensor TensorMethods::deg2rad(SourceLocation at) const {
 }
 Tensor TensorMethods::deg2rad_(SourceLocation at) const {
   return fulgurite::deg2rad_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::elu(Float alpha, bool inplace, SourceLocation at) const {
+  return fulgurite::nn::elu(static_cast<const Tensor&>(*this), alpha, inplace, at);
+}
+Tensor TensorMethods::elu_(Float alpha, bool inplace, SourceLocation at) const {
+  return fulgurite::nn::elu_(static_cast<const Tensor&>(*this), alpha, inplace, at);
 }
 Tensor TensorMethods::floor_divide(const Operand& other, SourceLocation at) const {
   return fulgurite::floor_divide(static_cast<const Tensor&>(*this), other, at);
@@ -203,6 +281,9 @@ Tensor TensorMethods::frac(SourceLocation at) const {
 Tensor TensorMethods::frac_(SourceLocation at) const {
   return fulgurite::frac_(static_cast<const Tensor&>(*this), at);
 }
+Tensor TensorMethods::glu(Int dim, SourceLocation at) const {
+  return fulgurite::nn::glu(static_cast<const Tensor&>(*this), dim, at);
+}
 Tensor TensorMethods::heaviside(const Tensor& values, SourceLocation at) const {
   return fulgurite::heaviside(static_cast<const Tensor&>(*this), values, at);
 }
@@ -227,6 +308,18 @@ Tensor TensorMethods::logit(std::optional<Float> eps, SourceLocation at) const {
 Tensor TensorMethods::logit_(std::optional<Float> eps, SourceLocation at) const {
   return fulgurite::logit_(static_cast<const Tensor&>(*this), eps, at);
 }
+Tensor TensorMethods::logsigmoid(SourceLocation at) const {
+  return fulgurite::nn::logsigmoid(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::logsigmoid_(SourceLocation at) const {
+  return fulgurite::nn::logsigmoid_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::mish(bool inplace, SourceLocation at) const {
+  return fulgurite::nn::mish(static_cast<const Tensor&>(*this), inplace, at);
+}
+Tensor TensorMethods::mish_(bool inplace, SourceLocation at) const {
+  return fulgurite::nn::mish_(static_cast<const Tensor&>(*this), inplace, at);
+}
 Tensor TensorMethods::nan_to_num(std::optional<Float> nan, std::optional<Float> posinf, std::optional<Float> neginf,
     SourceLocation at) const {
   return fulgurite::nan_to_num(static_cast<const Tensor&>(*this), nan, posinf, neginf, at);
@@ -241,11 +334,29 @@ Tensor TensorMethods::rad2deg(SourceLocation at) const {
 Tensor TensorMethods::rad2deg_(SourceLocation at) const {
   return fulgurite::rad2deg_(static_cast<const Tensor&>(*this), at);
 }
+Tensor TensorMethods::selu(bool inplace, SourceLocation at) const {
+  return fulgurite::nn::selu(static_cast<const Tensor&>(*this), inplace, at);
+}
+Tensor TensorMethods::selu_(bool inplace, SourceLocation at) const {
+  return fulgurite::nn::selu_(static_cast<const Tensor&>(*this), inplace, at);
+}
 Tensor TensorMethods::signbit(SourceLocation at) const {
   return fulgurite::signbit(static_cast<const Tensor&>(*this), at);
 }
 Tensor TensorMethods::signbit_(SourceLocation at) const {
   return fulgurite::signbit_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::softplus(Float beta, Float threshold, SourceLocation at) const {
+  return fulgurite::nn::softplus(static_cast<const Tensor&>(*this), beta, threshold, at);
+}
+Tensor TensorMethods::softplus_(Float beta, Float threshold, SourceLocation at) const {
+  return fulgurite::nn::softplus_(static_cast<const Tensor&>(*this), beta, threshold, at);
+}
+Tensor TensorMethods::softsign(SourceLocation at) const {
+  return fulgurite::nn::softsign(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::softsign_(SourceLocation at) const {
+  return fulgurite::nn::softsign_(static_cast<const Tensor&>(*this), at);
 }
 Tensor TensorMethods::xlogy(const Operand& other, SourceLocation at) const {
   return fulgurite::xlogy(static_cast<const Tensor&>(*this), other, at);

@@ -147,6 +147,90 @@ Tensor not_equal_(const Tensor& input, const Operand& other, SourceLocation at) 
   const Argument arguments[] = {Argument(input), Argument(other)};
   return apply_in_place(ne_symbol, arguments, at);
 }
+namespace nn {
+Tensor hardshrink(const Tensor& input, Float lambd, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(lambd)};
+  return dispatch(hardshrink_symbol, arguments, at);
+}
+Tensor hardshrink_(const Tensor& input, Float lambd, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(lambd)};
+  return apply_in_place(hardshrink_symbol, arguments, at);
+}
+Tensor hardsigmoid(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  if (inplace) return apply_in_place(hardsigmoid_symbol, arguments, at);
+  return dispatch(hardsigmoid_symbol, arguments, at);
+}
+Tensor hardsigmoid_(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  return apply_in_place(hardsigmoid_symbol, arguments, at);
+}
+Tensor hardswish(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  if (inplace) return apply_in_place(hardswish_symbol, arguments, at);
+  return dispatch(hardswish_symbol, arguments, at);
+}
+Tensor hardswish_(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  return apply_in_place(hardswish_symbol, arguments, at);
+}
+Tensor hardtanh(const Tensor& input, Float min_val, Float max_val, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(min_val), Argument(max_val), Argument(inplace)};
+  if (inplace) return apply_in_place(hardtanh_symbol, arguments, at);
+  return dispatch(hardtanh_symbol, arguments, at);
+}
+Tensor hardtanh_(const Tensor& input, Float min_val, Float max_val, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(min_val), Argument(max_val), Argument(inplace)};
+  return apply_in_place(hardtanh_symbol, arguments, at);
+}
+Tensor leaky_relu(const Tensor& input, Float negative_slope, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(negative_slope), Argument(inplace)};
+  if (inplace) return apply_in_place(leaky_relu_symbol, arguments, at);
+  return dispatch(leaky_relu_symbol, arguments, at);
+}
+Tensor leaky_relu_(const Tensor& input, Float negative_slope, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(negative_slope), Argument(inplace)};
+  return apply_in_place(leaky_relu_symbol, arguments, at);
+}
+Tensor prelu(const Tensor& input, const Tensor& weight, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(weight)};
+  return dispatch(prelu_symbol, arguments, at);
+}
+Tensor relu6(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  if (inplace) return apply_in_place(relu6_symbol, arguments, at);
+  return dispatch(relu6_symbol, arguments, at);
+}
+Tensor relu6_(const Tensor& input, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(inplace)};
+  return apply_in_place(relu6_symbol, arguments, at);
+}
+Tensor softshrink(const Tensor& input, Float lambd, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(lambd)};
+  return dispatch(softshrink_symbol, arguments, at);
+}
+Tensor softshrink_(const Tensor& input, Float lambd, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(lambd)};
+  return apply_in_place(softshrink_symbol, arguments, at);
+}
+Tensor tanhshrink(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return dispatch(tanhshrink_symbol, arguments, at);
+}
+Tensor tanhshrink_(const Tensor& input, SourceLocation at) {
+  const Argument arguments[] = {Argument(input)};
+  return apply_in_place(tanhshrink_symbol, arguments, at);
+}
+Tensor threshold(const Tensor& input, Float threshold, Float value, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(threshold), Argument(value), Argument(inplace)};
+  if (inplace) return apply_in_place(threshold_symbol, arguments, at);
+  return dispatch(threshold_symbol, arguments, at);
+}
+Tensor threshold_(const Tensor& input, Float threshold, Float value, bool inplace, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(threshold), Argument(value), Argument(inplace)};
+  return apply_in_place(threshold_symbol, arguments, at);
+}
+}  // namespace nn
 Tensor TensorMethods::bitwise_and(const Operand& other, SourceLocation at) const {
   return fulgurite::bitwise_and(static_cast<const Tensor&>(*this), other, at);
 }
@@ -195,6 +279,30 @@ Tensor TensorMethods::gt(const Operand& other, SourceLocation at) const {
 Tensor TensorMethods::gt_(const Operand& other, SourceLocation at) const {
   return fulgurite::gt_(static_cast<const Tensor&>(*this), other, at);
 }
+Tensor TensorMethods::hardshrink(Float lambd, SourceLocation at) const {
+  return fulgurite::nn::hardshrink(static_cast<const Tensor&>(*this), lambd, at);
+}
+Tensor TensorMethods::hardshrink_(Float lambd, SourceLocation at) const {
+  return fulgurite::nn::hardshrink_(static_cast<const Tensor&>(*this), lambd, at);
+}
+Tensor TensorMethods::hardsigmoid(bool inplace, SourceLocation at) const {
+  return fulgurite::nn::hardsigmoid(static_cast<const Tensor&>(*this), inplace, at);
+}
+Tensor TensorMethods::hardsigmoid_(bool inplace, SourceLocation at) const {
+  return fulgurite::nn::hardsigmoid_(static_cast<const Tensor&>(*this), inplace, at);
+}
+Tensor TensorMethods::hardswish(bool inplace, SourceLocation at) const {
+  return fulgurite::nn::hardswish(static_cast<const Tensor&>(*this), inplace, at);
+}
+Tensor TensorMethods::hardswish_(bool inplace, SourceLocation at) const {
+  return fulgurite::nn::hardswish_(static_cast<const Tensor&>(*this), inplace, at);
+}
+Tensor TensorMethods::hardtanh(Float min_val, Float max_val, bool inplace, SourceLocation at) const {
+  return fulgurite::nn::hardtanh(static_cast<const Tensor&>(*this), min_val, max_val, inplace, at);
+}
+Tensor TensorMethods::hardtanh_(Float min_val, Float max_val, bool inplace, SourceLocation at) const {
+  return fulgurite::nn::hardtanh_(static_cast<const Tensor&>(*this), min_val, max_val, inplace, at);
+}
 Tensor TensorMethods::isclose(const Tensor& other, Float rtol, Float atol, bool equal_nan, SourceLocation at) const {
   return fulgurite::isclose(static_cast<const Tensor&>(*this), other, rtol, atol, equal_nan, at);
 }
@@ -203,6 +311,12 @@ Tensor TensorMethods::le(const Operand& other, SourceLocation at) const {
 }
 Tensor TensorMethods::le_(const Operand& other, SourceLocation at) const {
   return fulgurite::le_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::leaky_relu(Float negative_slope, bool inplace, SourceLocation at) const {
+  return fulgurite::nn::leaky_relu(static_cast<const Tensor&>(*this), negative_slope, inplace, at);
+}
+Tensor TensorMethods::leaky_relu_(Float negative_slope, bool inplace, SourceLocation at) const {
+  return fulgurite::nn::leaky_relu_(static_cast<const Tensor&>(*this), negative_slope, inplace, at);
 }
 Tensor TensorMethods::less(const Operand& other, SourceLocation at) const {
   return fulgurite::less(static_cast<const Tensor&>(*this), other, at);
@@ -251,6 +365,33 @@ Tensor TensorMethods::not_equal(const Operand& other, SourceLocation at) const {
 }
 Tensor TensorMethods::not_equal_(const Operand& other, SourceLocation at) const {
   return fulgurite::not_equal_(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::prelu(const Tensor& weight, SourceLocation at) const {
+  return fulgurite::nn::prelu(static_cast<const Tensor&>(*this), weight, at);
+}
+Tensor TensorMethods::relu6(bool inplace, SourceLocation at) const {
+  return fulgurite::nn::relu6(static_cast<const Tensor&>(*this), inplace, at);
+}
+Tensor TensorMethods::relu6_(bool inplace, SourceLocation at) const {
+  return fulgurite::nn::relu6_(static_cast<const Tensor&>(*this), inplace, at);
+}
+Tensor TensorMethods::softshrink(Float lambd, SourceLocation at) const {
+  return fulgurite::nn::softshrink(static_cast<const Tensor&>(*this), lambd, at);
+}
+Tensor TensorMethods::softshrink_(Float lambd, SourceLocation at) const {
+  return fulgurite::nn::softshrink_(static_cast<const Tensor&>(*this), lambd, at);
+}
+Tensor TensorMethods::tanhshrink(SourceLocation at) const {
+  return fulgurite::nn::tanhshrink(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::tanhshrink_(SourceLocation at) const {
+  return fulgurite::nn::tanhshrink_(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::threshold(Float threshold, Float value, bool inplace, SourceLocation at) const {
+  return fulgurite::nn::threshold(static_cast<const Tensor&>(*this), threshold, value, inplace, at);
+}
+Tensor TensorMethods::threshold_(Float threshold, Float value, bool inplace, SourceLocation at) const {
+  return fulgurite::nn::threshold_(static_cast<const Tensor&>(*this), threshold, value, inplace, at);
 }
 
 }  // namespace fulgurite
