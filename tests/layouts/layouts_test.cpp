@@ -62,6 +62,7 @@ TEST("every operator gives the same bits for any layout of its tensors, in every
       check_layouts(c, inputs, std::string(name(dtype)));
     }
   }
+  if (!runs_all_cases()) return;
   // Statistics are f32 there.
   expect_text(refused, R"(
 prims.layer_norm_backward #1 bf16

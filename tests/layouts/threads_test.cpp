@@ -105,6 +105,7 @@ TEST("every operator gives the same bits with one, two and three threads") {
       }
     }
   }
+  if (!runs_all_cases()) return;
   std::string small;
   for (const auto& [op, count] : largest)
     if (count < wanted) small += op + "\n";

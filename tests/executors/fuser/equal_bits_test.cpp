@@ -61,7 +61,7 @@ void check_all_cases(Dtype dtype) {
   std::vector<const OperatorCase*> cases;
   std::vector<Tensor> inputs, expected;
   std::vector<size_t> first;
-  for (const OperatorCase& c : chosen_cases()) {
+  for (const OperatorCase& c : operator_cases()) {
     if (!is_pointwise_case(c)) continue;
     std::vector<Tensor> own;
     for (const Tensor& t : c.inputs()) own.push_back(is_floating(t.dtype()) ? t.detach().to(dtype) : t);

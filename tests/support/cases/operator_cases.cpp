@@ -131,14 +131,25 @@ const std::vector<OperatorCase>& operator_cases() {
   return cases;
 }
 
-std::vector<OperatorCase> chosen_cases() {
-  const char* const share = std::getenv("FULGURITE_CASE_SHARE");
-  if (share == nullptr) return operator_cases();
+namespace {
+
+/// The cases of a share "K/N".
+std::vector<OperatorCase> every_nth_case(const char* share) {
   size_t first = 0, count = 0;
   if (std::sscanf(share, "%zu/%zu", &first, &count) != 2 || first >= count)
-    throw std::runtime_error(text::cat("FULGURITE_CASE_SHARE must be K/N with K < N, not ", share));
+    throw std::runtime_error(text::cat("TEST_CASE_SHARE must be K/N with K < N, not ", share));
   std::vector<OperatorCase> chosen;
   for (size_t i = first; i < operator_cases().size(); i += count) chosen.push_back(operator_cases()[i]);
+  return chosen;
+}
+
+}  // namespace
+
+bool runs_all_cases() { return std::getenv("TEST_CASE_SHARE") == nullptr; }
+
+const std::vector<OperatorCase>& chosen_cases() {
+  if (runs_all_cases()) return operator_cases();
+  static const std::vector<OperatorCase> chosen = every_nth_case(std::getenv("TEST_CASE_SHARE"));
   return chosen;
 }
 

@@ -44,9 +44,11 @@ inline constexpr uint64_t case_seed = 7;
 
 /// The cases of all operators, numbered for each operator.
 const std::vector<OperatorCase>& operator_cases();
-/// The cases that a suite over all operators runs: all, or with FULGURITE_CASE_SHARE=K/N in the environment every N-th
+/// The cases that a suite over all operators runs: all, or with TEST_CASE_SHARE=K/N in the environment every N-th
 /// one, beginning with number K. Sanitized builds, which are ten times as slow, run another share at each commit.
-std::vector<OperatorCase> chosen_cases();
+const std::vector<OperatorCase>& chosen_cases();
+/// Returns true if chosen_cases() are all: what is expected of all of them together can be checked.
+bool runs_all_cases();
 /// Returns true if an operator must have a case: not a structural symbol of traces, nor a side effect.
 bool needs_case(const Symbol&);
 

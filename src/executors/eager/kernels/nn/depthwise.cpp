@@ -99,7 +99,7 @@ class DepthwiseConvolution {
   AxisParts y_parts() const { return {axes_.rows, is_transposed_}; }
   AxisParts x_parts() const { return {axes_.columns, is_transposed_}; }
 
-  /// What one thread works with.
+  /// The memory that one thread works with.
   struct Memory {
     T* planes;
     Tap<T>* taps;
