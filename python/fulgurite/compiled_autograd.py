@@ -1,8 +1,7 @@
 """The whole backward of a run, captured into one program.
 
 `enable()` has every backward of Fulgurite's own tensors in its scope captured. With a compiler, or where PyTorch is
-loaded and the
-backward is PyTorch's, its compiled autograd is used with our back end.
+loaded and the backward is PyTorch's, its compiled autograd is used with our back end.
 """
 
 from __future__ import annotations
@@ -22,8 +21,7 @@ def enable(
     """While it lasts, backwards of this thread are captured: those of Fulgurite, and those of PyTorch if it is loaded.
 
     `compiler` is given each of PyTorch's backward graphs, as `torch._dynamo.compiled_autograd.enable` gave them;
-    without one they are
-    compiled by `torch.compile(backend="fulgurite")`.
+    without one they are compiled by `torch.compile(backend="fulgurite")`.
     """
     with contextlib.ExitStack() as stack:
         stack.enter_context(_core.compiled_autograd(fullgraph, dynamic))

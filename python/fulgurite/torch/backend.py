@@ -3,6 +3,7 @@ where."""
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -60,13 +61,60 @@ def _program(module: torch.fx.GraphModule, options: dict[str, Any]) -> Program:
 
 
 def _flattened(module: torch.fx.GraphModule, example_inputs: list[Any], options: dict[str, Any]) -> Callable[..., Any]:
-    from torch._dynamo.utils import flatten_graph_inputs
+    """Compiles a graph whose arguments contain lists, as compiled autograd's do: their items become arguments."""
+    graph = torch.fx.Graph()
+    items: dict[torch.fx.Node, list[torch.fx.Node]] = {}
+    copies: dict[torch.fx.Node, torch.fx.Node] = {}
+    examples: list[Any] = []
+    placeholders = iter(example_inputs)
+    for node in module.graph.nodes:
+        example = next(placeholders) if node.op == "placeholder" else None
+        if isinstance(example, (list, tuple)):
+            used = {use.args[1]: use for use in node.users if use.target is operator.getitem}
+            if len(used) != len(node.users) or not all(isinstance(k, int) for k in used):
+                return _all_elsewhere(module, f"the list {node.name} is used as a whole", options["fallback"], False)
+            items[node] = [graph.placeholder(f"{node.name}_{k}") for k in range(len(example))]
+            for k, value in enumerate(example):
+                # Unused items have no description of their own; what is given describes them.
+                items[node][k].meta = dict(used[k].meta) if k in used else {"example_value": value}
+            examples += example
+        elif node.target is operator.getitem and node.args[0] in items:
+            copies[node] = items[node.args[0]][node.args[1]]
+        else:
+            copies[node] = graph.node_copy(node, lambda n: copies[n])
+            if node.op == "placeholder":
+                examples.append(example)
+    flat = torch.fx.GraphModule(module, graph)
+    compiled = _lowered(flat, examples, options) if _has_backward_nodes(graph) else backend(flat, examples, options)
 
-    def compile_flat(inner: Any, inputs: list[Any]) -> Any:
-        graph = torch.fx.GraphModule(inner, torch.fx.Tracer().trace(inner)) if not hasattr(inner, "graph") else inner
-        return backend(graph, inputs, options)
+    def call(*args: Any) -> Any:
+        values: list[Any] = []
+        for arg in args:
+            if isinstance(arg, list):
+                values += arg
+                arg.clear()  # compiled autograd gives its tensors away
+            elif isinstance(arg, tuple):
+                values += arg
+            else:
+                values.append(arg)
+        return compiled(*values)
 
-    return flatten_graph_inputs(module, example_inputs, compile_flat)
+    return call
+
+
+def _has_backward_nodes(graph: torch.fx.Graph) -> bool:
+    """True of the graphs of compiled autograd, whose calls are nodes of PyTorch's engine, such as AddmmBackward0."""
+    return any("compiled_autograd" in getattr(n.target, "__module__", "") for n in graph.nodes if callable(n.target))
+
+
+def _lowered(module: torch.fx.GraphModule, example_inputs: list[Any], options: dict[str, Any]) -> Callable[..., Any]:
+    """Lowers a graph to ATen's operators by AOTAutograd, whose graph is compiled."""
+    from torch._dynamo.backends.common import aot_autograd
+
+    def compile_aten(lowered: torch.fx.GraphModule, examples: list[Any]) -> Callable[..., Any]:
+        return backend(lowered, examples, options)
+
+    return aot_autograd(fw_compiler=compile_aten)(module, example_inputs)
 
 
 def _announce(text: str, quiet: bool) -> None:
