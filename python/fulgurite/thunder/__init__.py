@@ -7,9 +7,10 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from . import _compiled, _core, examine, ops
-from ._compiled import last_backward_traces
-from ._core import Tensor, Trace
+from .. import _compiled, _core, ops
+from .._compiled import last_backward_traces
+from .._core import Tensor, Trace
+from . import examine
 
 __all__ = ["examine", "jit", "last_backward_traces", "last_traces", "prims"]
 
@@ -37,7 +38,7 @@ class _Prims(types.ModuleType):
         def primitive(*args: Any, **kwargs: Any) -> Any:
             if "torch" not in sys.modules or any(isinstance(a, Tensor) for a in args):
                 return operator(*args, **kwargs)
-            from .torch.direct import unwrap, user_line, wrap
+            from ..torch.direct import unwrap, user_line, wrap
 
             return wrap(_core.call(whole, unwrap(list(args)), unwrap(kwargs), user_line()))
 
