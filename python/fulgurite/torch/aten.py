@@ -124,6 +124,18 @@ TABLE[A.empty.memory_format] = lambda a, k, at: call("empty", [list(a[0])], dtyp
 TABLE[A.empty_permuted.default] = lambda a, k, at: call("empty", [list(a[0])], dtype_kw(k), at)
 
 
+@op(A.numpy_T.default)
+def numpy_t(a: Args, k: Kwargs, at: At) -> Any:
+    """`x.T`."""
+    return call("permute", [a[0], list(range(a[0].ndim))[::-1]], {}, at)
+
+
+@op(A.mT.default, A.mH.default, A.matrix_H.default)
+def matrix_t(a: Args, k: Kwargs, at: At) -> Any:
+    """`x.mT`, and `x.H` of real numbers."""
+    return call("transpose", [a[0], -2, -1], {}, at)
+
+
 @op(A._softmax.default)
 def softmax(a: Args, k: Kwargs, at: At) -> Any:
     """`aten.softmax`."""
