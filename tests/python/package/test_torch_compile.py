@@ -100,3 +100,66 @@ def test_optimizer_step(torch, door):
     before = module[0].weight.detach().clone()
     torch.compile(optimizer.step, backend="fulgurite")()
     assert not torch.equal(before, module[0].weight)
+
+
+def test_inductor_runs_what_falls_back(torch, door):
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = torch.nn.Linear(8, 8), torch.nn.Linear(8, 8)
+
+        def forward(self, x):
+            h = torch.nn.functional.gelu(self.a(x)).sin().cos()
+            h = torch.linalg.matrix_exp(h @ h.T * 0.01)
+            return self.b(h.mT.sin().cos().exp() @ torch.ones(h.shape[1], 8))
+
+    compare(torch, Model(), torch.randn(4, 8), compiled=compiled(torch, fallback="inductor"))
+    assert "1 of 15 calls on PyTorch (inductor)" in door.report()
+
+
+def test_dropout_follows_the_generator_of_pytorch(torch, door):
+    module = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Dropout(0.5))
+    f = compiled(torch, fallback="error")(module)
+    x = torch.randn(16, 8)
+
+    def kept(seed=None):
+        if seed is not None:
+            torch.manual_seed(seed)
+        return f(x) != 0
+
+    first = kept(3)
+    assert torch.equal(kept(3), first)
+    assert not torch.equal(kept(), first)
+    assert 0.2 < first.float().mean().item() < 0.8
+
+
+def test_buffers_are_written_in_place(torch, door):
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm = torch.nn.BatchNorm1d(8)
+            self.register_buffer("calls", torch.zeros(()))
+
+        def forward(self, x):
+            self.calls.add_(1)
+            return self.norm(x)
+
+    torch.manual_seed(0)
+    x = torch.randn(16, 8)
+    ours, theirs = Model(), Model()
+    f, buffer = compiled(torch, fallback="error")(ours), ours.calls
+    for _ in range(3):
+        torch.testing.assert_close(f(x), theirs(x), rtol=1e-5, atol=1e-6)
+    assert ours.calls is buffer
+    for name, value in theirs.named_buffers():
+        torch.testing.assert_close(dict(ours.named_buffers())[name], value, rtol=1e-5, atol=1e-6)
+
+
+def test_autocast_computes_products_in_bf16(torch, door):
+    module, x = torch.nn.Linear(8, 8), torch.randn(16, 8)
+    f = compiled(torch, fallback="error")(module)
+    with torch.autocast("cpu", torch.bfloat16):
+        actual, expected = f(x), module(x)
+    assert actual.dtype == expected.dtype == torch.bfloat16
+    torch.testing.assert_close(actual, expected, rtol=2e-2, atol=2e-2)
+    assert f(x).dtype == torch.float32
