@@ -165,10 +165,22 @@ class Checks:
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(function, cases))
 
-    def macros(self, compiler, headers):
+    def precompile(self, compiler, header, *flags):
+        """Returns the options with which a file begins with `header`, which is read once for all of them."""
+        is_gnu = "g++" in compiler and "clang" not in compiler
+        precompiled = header.with_suffix(".h.gch" if is_gnu else ".h.pch")
+        self.run([compiler, *flags, *self.include, "-x", "c++-header", str(header), "-o", str(precompiled)])
+        return ["-include", str(header)] if is_gnu else ["-include-pch", str(precompiled)]
+
+    def macros(self, compiler, headers, folder):
+        flags = ["-std=c++20", "-Wall", "-Wextra", "-Werror"]
+        standard = folder / "standard.h"
+        standard.write_text(self.standard)
+        use = self.precompile(compiler, standard, *flags)
+
         def one(header):
-            text = f'{self.standard}#include "{HERE}/macros.h"\n#include <{header}>\n#include "{HERE}/after.h"\n'
-            status, first = self.compile(compiler, text, "-std=c++20", "-Wall", "-Wextra", "-Werror")
+            text = f'#include "{HERE}/macros.h"\n#include <{header}>\n#include "{HERE}/after.h"\n'
+            status, first = self.compile(compiler, text, *flags, *use)
             self.expect(status == 0, f"{compiler}: <{header}> behind other projects' macros: {first}")
         self.each(one, headers)
         xlib = "#include <X11/Xlib.h>\n"
@@ -206,10 +218,7 @@ class Checks:
         # Each call is compiled alone, behind headers that are read once.
         header = folder / "calls.h"
         header.write_text(PROGRAM)
-        precompiled = folder / ("calls.h.gch" if "g++" in compiler and "clang" not in compiler else "calls.h.pch")
-        flags = ["-std=c++20", *self.include]
-        self.run([compiler, *flags, "-x", "c++-header", str(header), "-o", str(precompiled)])
-        use = ["-include-pch", str(precompiled)] if precompiled.suffix == ".pch" else ["-include", str(header)]
+        use = self.precompile(compiler, header, "-std=c++20")
 
         def one(expression):
             text = f"int main() {{\n{VALUES}  (void)({expression});\n}}\n"
@@ -232,7 +241,7 @@ def main():
     headers = sorted(path.relative_to(root).as_posix() for path in root.rglob("*.h") if path.name not in fragments)
     for compiler in checks.compilers:
         with tempfile.TemporaryDirectory() as folder:
-            checks.macros(compiler, headers)
+            checks.macros(compiler, headers, pathlib.Path(folder))
             checks.wrong_modes(compiler)
             checks.accepted(compiler, pathlib.Path(folder))
             checks.refused(compiler, pathlib.Path(folder))
