@@ -102,6 +102,7 @@ class Hooked {
  private:
   hook_detail::LayerHooks hooks_;
 };
+/// The layer's type is deduced: `Hooked layer(Linear(3, 4))`.
 template <class Layer>
 Hooked(Layer) -> Hooked<Layer>;
 
