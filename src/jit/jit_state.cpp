@@ -11,7 +11,7 @@
 #include "jit/graph_breaks/graph_breaks.h"
 #include "ops/core/autocast.h"
 #include "ops/core/dispatch.h"
-#include "ops/generated/symbols.h"
+#include "ops/structural/structural.h"
 #include "support/base/standard_library.h"
 #include "support/log.h"
 #include "support/text/text.h"
@@ -29,7 +29,7 @@ void check_writes_only_arguments(const Recording& recording, const std::vector<L
   int argument_tensors = 0;
   for (const LeafPath& path : paths) argument_tensors += path.is_tensor && path.argument != LeafPath::callable_member;
   for (const BoundSymbol& bound : recording.trace.bound_symbols) {
-    if (bound.symbol != &prims_copy__symbol) continue;
+    if (!is_write(bound)) continue;
     for (const RecordedInput& input : recording.inputs)
       if (input.id == bound.args[1].tensor().id &&
           (input.leaf == RecordedInput::captured || input.leaf >= argument_tensors))
@@ -373,7 +373,7 @@ void JitState::connect(CacheEntry& entry, const Recording& recording, bool diffe
   }
   entry.reached = recording.reached;
   for (const BoundSymbol& bound : recording.trace.bound_symbols) {
-    if (bound.symbol != &prims_copy__symbol) continue;
+    if (!is_write(bound)) continue;
     entry.writes = true;
     for (size_t i = 0; i < recording.inputs.size(); ++i)
       if (recording.inputs[i].id == bound.args[1].proxy_id()) entry.overwritten.push_back(positions[i]);

@@ -12,7 +12,7 @@
 #include "jit/arguments/leaf_names.h"
 #include "jit/arguments/shared_arguments.h"
 #include "ops/core/autocast.h"
-#include "ops/generated/symbols.h"
+#include "ops/structural/structural.h"
 #include "tracing/tracer.h"
 #include "transforms/in_place.h"
 
@@ -318,7 +318,7 @@ void check_writes(const Recording& recording, const Leaves& flat, const std::str
     throw InternalError("a recorded input is not an argument of its trace");
   };
   for (const BoundSymbol& bound : recording.trace.bound_symbols) {
-    if (bound.symbol != &prims_copy__symbol) continue;
+    if (!is_write(bound)) continue;
     for (const RecordedInput& written : recording.inputs) {
       if (written.id != bound.args[1].tensor().id) continue;
       for (const RecordedInput& other : recording.inputs)

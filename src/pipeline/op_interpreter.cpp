@@ -6,7 +6,7 @@
 #include <fulgurite/symbol.h>
 
 #include "ir/analysis/trace_values.h"
-#include "ops/generated/symbols.h"
+#include "ops/structural/structural.h"
 #include "pipeline/debug/slice.h"
 #include "runtime/copy_elements.h"
 #include "support/text/text.h"
@@ -26,13 +26,9 @@ namespace {
 
 size_t id_of(const Value& value) { return static_cast<size_t>(value.tensor().id); }
 
-bool is_deletion(const BoundSymbol& bound) {
-  return bound.symbol == &prims_del_symbol || bound.symbol == &prims_clear_collection_symbol;
-}
+bool is_deletion(const BoundSymbol& bound) { return is_del(bound) || is_clear(bound); }
 
-bool runs(const BoundSymbol& bound) {
-  return !is_deletion(bound) && bound.symbol != &prims_return_symbol && bound.symbol != &prims_unpack_sequence_symbol;
-}
+bool runs(const BoundSymbol& bound) { return !is_deletion(bound) && !is_return(bound) && !is_unpack(bound); }
 
 }  // namespace
 
@@ -48,13 +44,13 @@ OpInterpreter::OpInterpreter(Trace trace, std::shared_ptr<const ExecutionObserve
     op.program = std::make_unique<Program>(slice);
     for (const Value& input : slice.args) op.arguments.push_back(input.tensor().id);
     for (const Value& result : returned_values(slice)) op.results.push_back(result.tensor().id);
-    if (bound.symbol != &prims_copy__symbol) continue;
+    if (!is_write(bound)) continue;
     for (size_t later = i + 1; later < symbols.size(); ++later) {
       if (!runs(symbols[later])) continue;
       const auto keep = [&](const Value& value) {
         if (value.is_tensor()) op.read_later.push_back(value.tensor().id);
       };
-      if (symbols[later].symbol == &prims_copy__symbol) keep(symbols[later].args.read()[0]);
+      if (is_write(symbols[later])) keep(symbols[later].args.read()[0]);
       else for_each_argument(symbols[later], keep);
     }
   }
@@ -93,13 +89,13 @@ void OpInterpreter::run_ops(std::vector<Tensor>& values, std::span<const Tensor>
   for (const Op& op : ops_) {
     if (op.program) {
       run_op(op, values, keeps_all);
-    } else if (op.bound->symbol == &prims_unpack_sequence_symbol) {
+    } else if (is_unpack(*op.bound)) {
       std::vector<Value> from, to;
       for_each_argument(*op.bound, [&](const Value& value) { from.push_back(value); });
       for_each_output(*op.bound, [&](const Value& value) { to.push_back(value); });
       for (size_t i = 0; i < to.size(); ++i)
         if (to[i].is_tensor()) values[id_of(to[i])] = values[id_of(from.at(i))];
-    } else if (!keeps_all && op.bound->symbol == &prims_del_symbol) {
+    } else if (!keeps_all && is_del(*op.bound)) {
       for_each_argument(*op.bound, [&](const Value& value) {
         if (value.is_tensor()) values[id_of(value)] = Tensor();
       });
@@ -110,7 +106,7 @@ void OpInterpreter::run_ops(std::vector<Tensor>& values, std::span<const Tensor>
 void OpInterpreter::run_op(const Op& op, std::vector<Tensor>& values, bool keeps_all) const {
   std::vector<Tensor> arguments, results;
   for (const int id : op.arguments) arguments.push_back(values[static_cast<size_t>(id)]);
-  if (op.bound->symbol == &prims_copy__symbol) keep_old_values(op, values, keeps_all);
+  if (is_write(*op.bound)) keep_old_values(op, values, keeps_all);
   if (watch_) watch_->before(trace_, *op.bound, arguments);
   op.program->run(arguments, results);
   for (size_t i = 0; i < results.size(); ++i) values[static_cast<size_t>(op.results[i])] = results[i];

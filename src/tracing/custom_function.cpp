@@ -5,6 +5,7 @@
 #include "ir/analysis/trace_values.h"
 #include "ops/generated/symbols.h"
 #include "ops/structural/custom_function_symbols.h"
+#include "ops/structural/structural.h"
 
 namespace fulgurite {
 
@@ -55,16 +56,16 @@ CustomBackward backward_trace(const BoundSymbol& custom) {
   std::vector<Value> cotangents, gradients;
   const std::span<const Value> results = custom.outputs.read();
   for (const BoundSymbol& op : backward_lines(custom)) {
-    if (op.symbol == &prims_get_grad_symbol) {
+    if (is_get_grad(op)) {
       out.cotangents.push_back(static_cast<int>(std::ranges::find(results, op.args[0]) - results.begin()));
       cotangents.push_back(op.outputs[0]);
-    } else if (op.symbol == &prims_put_grad_symbol) {
+    } else if (is_put_grad(op)) {
       use(op.args[1]);
       out.targets.push_back(op.args[0]);
       gradients.push_back(op.args[1]);
     } else {
       for_each_argument(op, use);
-      out.once_differentiable = out.once_differentiable || op.symbol == &prims_once_differentiable_symbol;
+      out.once_differentiable = out.once_differentiable || is_once_differentiable(op);
       out.trace.bound_symbols.push_back(op);
     }
   }

@@ -3,7 +3,7 @@
 
 #include "ir/analysis/trace_values.h"
 #include "ops/core/autocast.h"
-#include "ops/generated/symbols.h"
+#include "ops/structural/structural.h"
 #include "tracing/argument_pack.h"
 #include "tracing/custom_function.h"
 #include "tracing/evaluate.h"
@@ -58,11 +58,9 @@ class Evaluation final : public ArgumentPack::Resolver {
  private:
   void run_op(const BoundSymbol& bound) {
     const Symbol* symbol = bound.symbol;
-    if (symbol == &prims_return_symbol || symbol == &prims_unpack_sequence_symbol ||
-        symbol == &prims_clear_collection_symbol)
-      return;
+    if (is_return(*symbol) || is_unpack(*symbol) || is_clear(*symbol)) return;
     if (numbers_ && makes_numbers(bound)) return;
-    if (symbol == &prims_del_symbol) {
+    if (is_del(*symbol)) {
       for_each_argument(bound, [&](const Value& value) { give(value, Tensor()); });
       return;
     }
@@ -72,7 +70,7 @@ class Evaluation final : public ArgumentPack::Resolver {
       for (const BoundSymbol& subsymbol : bound.subsymbols) run_op(subsymbol);
       return;
     }
-    if (symbol->traits.structural && symbol != &prims_copy__symbol)
+    if (symbol->traits.structural && !is_write(*symbol))
       throw InternalError(text::cat(symbol->qualified_name(), " cannot be evaluated"));
     take_tags(bound);
     const ArgumentPack pack(bound, *this);

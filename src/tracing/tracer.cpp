@@ -9,7 +9,7 @@
 
 #include "ir/analysis/trace_values.h"
 #include "ops/core/autocast.h"
-#include "ops/generated/symbols.h"
+#include "ops/structural/structural.h"
 #include "support/text/base_name.h"
 
 namespace fulgurite {
@@ -301,7 +301,7 @@ void Tracer::run(const Symbol& symbol, Arguments arguments, SourceLocation at, R
   if (location_) at = *location_;
   const CurrentArguments current_arguments(*this, arguments, at);
   const Arguments with_current = current_arguments.arguments();
-  if (&symbol == &prims_copy__symbol) {
+  if (is_write(symbol)) {
     write(with_current[0].tensor(), with_current[1].tensor(), at);
     results.push_back(arguments[1].tensor());
     return;

@@ -216,7 +216,7 @@ void Tracer::check_leaf_is_not_written(const TensorImpl& handle, SourceLocation 
     const TensorImpl* viewed = &handle;
     bool is_detached = false;
     while (viewed != input.handle.impl().get() && viewed->base) {
-      is_detached = is_detached || views_[viewed->view].symbol == &detach_symbol;
+      is_detached = is_detached || views_[viewed->view].symbol->traits.not_differentiable;
       viewed = viewed->base.get();
     }
     if (is_detached || viewed != input.handle.impl().get()) continue;
@@ -246,7 +246,7 @@ bool Tracer::write_slice(const Tensor& source, const Tensor& written, SourceLoca
     const Shape &shape = impl->proxy->shape, &viewed = impl->base->proxy->shape;
     if (shape.is_symbolic() || viewed.is_symbolic()) return false;
     needs_slice = needs_slice || !views_[impl->view].symbol->write || shape.numel().hint() > viewed.numel().hint();
-    is_detached = is_detached || views_[impl->view].symbol == &detach_symbol;
+    is_detached = is_detached || views_[impl->view].symbol->traits.not_differentiable;
   }
   if (!needs_slice) return false;
   const StorageView place = storage_view(written, [](const Tensor&) { return false; });
@@ -299,7 +299,7 @@ void Tracer::write(const Tensor& source, const Tensor& destination, SourceLocati
                                     "whole tensor, or build the new value with where, cat or pad")};
         const Tensor viewed(written.base);
         // The gradient does not see what is written through detach().
-        const GradMode mode(grad_enabled() && view.symbol != &detach_symbol);
+        const GradMode mode(grad_enabled() && !view.symbol->traits.not_differentiable);
         const ViewCall call(*view.symbol, view.args, visible(viewed, at));
         const Tensor whole = view.symbol->write(call.arguments(), source, at);
         write(whole, viewed, at);

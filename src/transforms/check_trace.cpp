@@ -8,7 +8,7 @@
 #include "ir/analysis/trace_values.h"
 #include "ir/analysis/uses.h"
 #include "ops/core/dispatch.h"
-#include "ops/generated/symbols.h"
+#include "ops/structural/structural.h"
 #include "tracing/argument_pack.h"
 
 namespace fulgurite {
@@ -27,11 +27,11 @@ class Check final : public ArgumentPack::Resolver {
       const BoundSymbol& bound = trace_.bound_symbols[i];
       op_ = static_cast<int>(i);
       if (!bound.symbol) fail("it has no symbol");
-      if ((bound.symbol == &prims_return_symbol) != (i + 1 == trace_.bound_symbols.size()))
-        fail(bound.symbol == &prims_return_symbol ? "symbols follow the return" : "the last symbol is not the return");
+      if (is_return(bound) != (i + 1 == trace_.bound_symbols.size()))
+        fail(is_return(bound) ? "symbols follow the return" : "the last symbol is not the return");
       check(bound, is_known_);
       for_each_output(bound, [&](const Value& output) {
-        if (proxy_id(output) >= 0 && bound.symbol != &prims_unpack_sequence_symbol && !passes_through(bound, output))
+        if (proxy_id(output) >= 0 && !is_unpack(bound) && !passes_through(bound, output))
           know(output, "a symbol before it");
       });
     }
@@ -76,12 +76,12 @@ class Check final : public ArgumentPack::Resolver {
   // Arguments must be known and results agree with the op's rule, and likewise for the subsymbols, which must compute
   // the results.
   void check(const BoundSymbol& bound, std::vector<char>& known) {
-    if (bound.symbol == &prims_unpack_sequence_symbol) return;
+    if (is_unpack(bound)) return;
     for_each_argument(bound, [&](const Value& value) {
       const int id = checked_id(value);
       if (id >= 0 && !known[id]) fail(text::cat(proxy_name(value), " is used before it is made"));
     });
-    if (bound.symbol == &prims_del_symbol) {
+    if (is_del(bound)) {
       for_each_argument(bound, [&](const Value& value) {
         if (const int id = proxy_id(value); id >= 0) known[id] = false;
       });

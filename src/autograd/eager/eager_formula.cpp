@@ -10,7 +10,7 @@
 #include "ir/symbolic/guards.h"
 #include "ops/core/call_error.h"
 #include "ops/core/dispatch.h"
-#include "ops/generated/symbols.h"
+#include "ops/structural/structural.h"
 #include "runtime/copy_elements.h"
 #include "support/text/text.h"
 #include "tensor/tensor_impl.h"
@@ -40,15 +40,13 @@ EagerFormula::EagerFormula(const Trace& trace) : trace_(trace) {
 
 void EagerFormula::add(const BoundSymbol& bound) {
   const Symbol* const symbol = bound.symbol;
-  if (symbol == &prims_return_symbol || symbol == &prims_unpack_sequence_symbol ||
-      symbol == &prims_clear_collection_symbol)
-    return;
-  if (symbol == &prims_del_symbol) return ops_.push_back({Kind::deletion, &bound});
+  if (is_return(*symbol) || is_unpack(*symbol) || is_clear(*symbol)) return;
+  if (is_del(*symbol)) return ops_.push_back({Kind::deletion, &bound});
   if (makes_numbers(bound)) return;
   const bool is_kernel = bound.implementation != nullptr && bound.implementation->kernel != nullptr &&
                          bound.implementation->user == nullptr && bound.implementation->fusion == nullptr;
   const bool is_view = bound.implementation == nullptr && symbol->view != nullptr;
-  if (symbol == &prims_copy__symbol || symbol->traits.random || !(is_kernel || is_view))
+  if (is_write(*symbol) || symbol->traits.random || !(is_kernel || is_view))
     throw InternalError(text::cat(symbol->qualified_name(), " needs a program"));
   for_each_argument(bound, [&](const Value& value) { add_numbers(value); });
   for_each_output(bound, [&](const Value& value) { add_numbers(value); });

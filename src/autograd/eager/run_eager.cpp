@@ -8,7 +8,7 @@
 #include "autograd/eager/in_place.h"
 #include "executors/gradient_rules.h"
 #include "ops/core/call_error.h"
-#include "ops/generated/symbols.h"
+#include "ops/structural/structural.h"
 #include "tensor/pending.h"
 #include "tensor/write_count.h"
 #include "tracing/tracer.h"
@@ -118,7 +118,7 @@ void run_recorded(const Symbol& symbol, Arguments arguments, SourceLocation at, 
 }
 
 void run_call(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) {
-  if (&symbol == &prims_copy__symbol) {
+  if (is_write(symbol)) {
     // Pending values computed from the written tensor need its old elements.
     if (PendingValues* const values = pending_values()) values->finish_all();
     if (OutsideWrites::is_recording()) OutsideWrites::note_write(arguments[1].tensor());

@@ -5,7 +5,7 @@
 #include <fulgurite/error.h>
 
 #include "ir/analysis/trace_values.h"
-#include "ops/generated/symbols.h"
+#include "ops/structural/structural.h"
 #include "support/text/text.h"
 
 namespace fulgurite {
@@ -41,9 +41,7 @@ Trace backward_from_inputs(const Trace& augmented_forward, const Trace& backward
   const auto walk = [&](const Trace& trace) {
     for (size_t i = trace.bound_symbols.size(); i-- > 0;) {
       const BoundSymbol& bound = trace.bound_symbols[i];
-      if (bound.symbol == &prims_return_symbol || bound.symbol == &prims_del_symbol ||
-          bound.symbol == &prims_unpack_sequence_symbol)
-        continue;
+      if (is_return(bound) || is_del(bound) || is_unpack(bound)) continue;
       bool makes_needed = false;
       for_each_output(bound, [&](const Value& v) {
         const int id = proxy_id(v);

@@ -63,6 +63,10 @@ class GroupLowering {
       : loop_nest_(loop_nest), expressions_(*expressions.known_) {}
   Kernel run();
 
+  using IndexingRule = void (GroupLowering::*)(const BoundSymbol&);
+  /// Lowers an op that writes or reads one element of each row, or makes the row to write into; null for others.
+  static IndexingRule indexing_rule(const Symbol&);
+
  private:
   /// A value of the trace as the kernel sees it.
   struct Node {

@@ -3,6 +3,7 @@
 #include <fulgurite/symbol.h>
 
 #include "codegen/lowering/group_lowering.h"
+#include "codegen/lowering/lower_group.h"
 #include "ops/generated/symbols.h"
 #include "support/text/text.h"
 
@@ -22,6 +23,20 @@ int64_t dimension_of(const BoundSymbol& bound) {
 }
 
 }  // namespace
+
+GroupLowering::IndexingRule GroupLowering::indexing_rule(const Symbol& symbol) {
+  struct Entry {
+    const Symbol* symbol;
+    IndexingRule rule;
+  };
+  static constexpr Entry entries[] = {{&full_symbol, &GroupLowering::lower_constant},
+                                      {&scatter_symbol, &GroupLowering::lower_scatter},
+                                      {&gather_symbol, &GroupLowering::lower_gather}};
+  const auto* const found = std::ranges::find(entries, &symbol, &Entry::symbol);
+  return found != std::end(entries) ? found->rule : nullptr;
+}
+
+bool is_nll_loss_op(const BoundSymbol& bound) { return GroupLowering::indexing_rule(*bound.symbol) != nullptr; }
 
 void GroupLowering::lower_constant(const BoundSymbol& bound) {
   const TensorProxy& result = bound.outputs.at(0).tensor();

@@ -85,10 +85,6 @@ bool is_plain(const BoundSymbol& bound) {
   return symbol.traits.pointwise && expression_of_op(bound);
 }
 
-bool is_nll_loss_op(const BoundSymbol& bound) {
-  return bound.symbol == &full_symbol || bound.symbol == &scatter_symbol || bound.symbol == &gather_symbol;
-}
-
 OpExpressions::OpExpressions(Rounding rounding) : known_(std::make_unique<Known>()) { known_->rounding = rounding; }
 OpExpressions::~OpExpressions() = default;
 
@@ -181,9 +177,7 @@ void GroupLowering::lower(const BoundSymbol& bound) {
   if (is_reduction(symbol)) return lower_reduction(bound);
   if (&symbol == &prims_convert_element_type_symbol) return lower_conversion(bound);
   if (is_transparent_view(bound)) return lower_view(bound);
-  if (&symbol == &full_symbol) return lower_constant(bound);
-  if (&symbol == &scatter_symbol) return lower_scatter(bound);
-  if (&symbol == &gather_symbol) return lower_gather(bound);
+  if (const IndexingRule rule = indexing_rule(symbol)) return (this->*rule)(bound);
   if (symbol.traits.pointwise)
     if (const auto& expression = expressions_.of(bound)) return lower_expression(bound, *expression);
   if (bound.subsymbols.empty()) throw UnsupportedOp{text::cat("kernels have no ", symbol.qualified_name())};
@@ -324,10 +318,9 @@ void GroupLowering::lower_expression(const BoundSymbol& bound, const Expression&
   result.is_costly = expression.is_costly;
   result.dtype = bound.outputs.at(0).tensor().dtype;
   SmallVector<std::string, 8> texts(given.size());
-  const bool is_select = expression.text.starts_with("select(");
-  const int condition = !is_select ? -1 : bound.symbol == &where_symbol ? 0 : 1;
+  const bool is_select = expression.condition >= 0;
   for (const int i : expression.arguments) {
-    const Dtype read = i == condition ? Dtype::boolean : expression.read;
+    const Dtype read = i == expression.condition ? Dtype::boolean : expression.read;
     const Value& argument = *given[static_cast<size_t>(i)];
     if (!argument.is_tensor()) {
       texts[static_cast<size_t>(i)] = number(number_of(argument), read, is_select);

@@ -1,5 +1,6 @@
 #include "codegen/lowering/scalar_ops.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -18,20 +19,20 @@ namespace {
 struct Spelling {
   const Symbol* symbol;
   std::string_view floating, integer = {};
-  bool is_costly = false, has_f64 = true, is_exact = false;
+  bool is_costly = false, is_exact = false;
 };
-constexpr bool costly = true, cheap = false, in_f64 = true, exact = true;
+constexpr bool costly = true, cheap = false, exact = true;
 
 const Spelling unary[] = {
-    {&abs_symbol, "abs({0})", "abs({0})", cheap, in_f64, exact},
-    {&neg_symbol, "-{0}", "-{0}", cheap, in_f64, exact},
+    {&abs_symbol, "abs({0})", "abs({0})", cheap, exact},
+    {&neg_symbol, "-{0}", "-{0}", cheap, exact},
     {&square_symbol, "{0} * {0}", "{0} * {0}"},
-    {&sign_symbol, "sign({0})", "sign({0})", cheap, in_f64, exact},
-    {&floor_symbol, "floor({0})", "{0}", cheap, in_f64, exact},
-    {&ceil_symbol, "ceil({0})", "{0}", cheap, in_f64, exact},
-    {&round_symbol, "round_to_even({0})", "{0}", cheap, in_f64, exact},
-    {&trunc_symbol, "trunc({0})", "{0}", cheap, in_f64, exact},
-    {&relu_symbol, "maximum({0}, 0)", "maximum({0}, 0)", cheap, in_f64, exact},
+    {&sign_symbol, "sign({0})", "sign({0})", cheap, exact},
+    {&floor_symbol, "floor({0})", "{0}", cheap, exact},
+    {&ceil_symbol, "ceil({0})", "{0}", cheap, exact},
+    {&round_symbol, "round_to_even({0})", "{0}", cheap, exact},
+    {&trunc_symbol, "trunc({0})", "{0}", cheap, exact},
+    {&relu_symbol, "maximum({0}, 0)", "maximum({0}, 0)", cheap, exact},
     {&exp_symbol, "exp({0})", {}, costly},
     {&exp2_symbol, "exp2({0})", {}, costly},
     {&expm1_symbol, "expm1({0})", {}, costly},
@@ -54,17 +55,15 @@ const Spelling unary[] = {
     {&silu_symbol, "silu({0})", {}, costly},
 };
 const Spelling binary[] = {
-    {&mul_symbol, "{0} * {1}", "{0} * {1}"},
-    {&maximum_symbol, "maximum({0}, {1})", "maximum({0}, {1})", cheap, in_f64, exact},
-    {&minimum_symbol, "minimum({0}, {1})", "minimum({0}, {1})", cheap, in_f64, exact},
-    {&clamp_min_symbol, "maximum({0}, {1})", "maximum({0}, {1})", cheap, in_f64, exact},
-    {&clamp_max_symbol, "minimum({0}, {1})", "minimum({0}, {1})", cheap, in_f64, exact},
+    {&maximum_symbol, "maximum({0}, {1})", "maximum({0}, {1})", cheap, exact},
+    {&minimum_symbol, "minimum({0}, {1})", "minimum({0}, {1})", cheap, exact},
+    {&clamp_min_symbol, "maximum({0}, {1})", "maximum({0}, {1})", cheap, exact},
+    {&clamp_max_symbol, "minimum({0}, {1})", "minimum({0}, {1})", cheap, exact},
     {&bitwise_and_symbol, {}, "{0} & {1}"},
     {&bitwise_or_symbol, {}, "{0} | {1}"},
     {&bitwise_xor_symbol, {}, "{0} ^ {1}"},
     {&atan2_symbol, "atan2({0}, {1})", {}, costly},
-    {&copysign_symbol, "copy_sign({0}, {1})", {}, cheap, in_f64, exact},
-    {&fmod_symbol, "fmod({0}, {1})", {}, costly, false, exact},
+    {&copysign_symbol, "copy_sign({0}, {1})", {}, cheap, exact},
 };
 const Spelling tests[] = {
     {&isnan_symbol, "{0} != {0}"},
@@ -84,11 +83,10 @@ const Spelling comparisons[] = {
     {&logical_xor_symbol, "({0} != 0) ^ ({1} != 0)", "({0} != 0) ^ ({1} != 0)"},
 };
 
-template <size_t count>
-const Spelling* find(const Spelling (&spellings)[count], const Symbol& symbol) {
-  for (const Spelling& spelling : spellings)
-    if (spelling.symbol == &symbol) return &spelling;
-  return nullptr;
+template <class Entry, size_t count>
+const Entry* find(const Entry (&entries)[count], const Symbol& symbol) {
+  const auto* const found = std::ranges::find(entries, &symbol, &Entry::symbol);
+  return found != std::end(entries) ? found : nullptr;
 }
 
 /// The dtype that arithmetic on a dtype is computed in, as in the eager kernels.
@@ -98,7 +96,6 @@ Dtype computed_in(Dtype dtype) {
 }
 
 std::string_view spelled(const Spelling& spelling, Dtype dtype) {
-  if (dtype == Dtype::f64 && !spelling.has_f64) return {};
   return is_floating(dtype) ? spelling.floating : spelling.integer;
 }
 
@@ -116,7 +113,8 @@ bool is_large_power_of_two(const Argument& factor) {
 }
 
 // add and sub with their factor.
-std::optional<Expression> sum_of(std::string_view sign, Arguments a, Dtype computed) {
+std::optional<Expression> sum_of(std::string_view sign, Arguments a, Dtype result) {
+  const Dtype computed = computed_in(result);
   const bool is_one = a[2].floating().hint() == 1;
   if (is_one) return made(text::cat("{0} ", sign, " {1}"), {0, 1}, computed, computed);
   if (!is_floating(computed))
@@ -125,8 +123,29 @@ std::optional<Expression> sum_of(std::string_view sign, Arguments a, Dtype compu
               computed);
 }
 
+std::optional<Expression> product_of(Arguments a, Dtype result) {
+  const Dtype computed = computed_in(result);
+  const bool moves_exponent = result == Dtype::bf16 && (is_large_power_of_two(a[0]) || is_large_power_of_two(a[1]));
+  return made("{0} * {1}", {0, 1}, computed, computed, cheap, moves_exponent);
+}
+
+std::optional<Expression> quotient_of(Arguments a, Dtype result) {
+  const Dtype computed = computed_in(result);
+  if (!is_floating(computed)) return std::nullopt;
+  if (a[2].is_none()) return made("{0} / {1}", {0, 1}, computed, computed, costly);
+  return a[2].string() == "trunc" ? made("trunc({0} / {1})", {0, 1}, computed, computed, costly) : std::nullopt;
+}
+
+std::optional<Expression> remainder_of(Arguments a, Dtype result) {
+  // The scalar is rounded to the result's dtype, which an expression in f32 would not do.
+  const bool rounds_scalar = size_of(result) == 2 && a[1].is_number();
+  if (computed_in(result) != Dtype::f32 || rounds_scalar) return std::nullopt;
+  return made("fmod({0}, {1})", {0, 1}, Dtype::f32, Dtype::f32, costly, exact);
+}
+
 // The exponents that eager mode has kernels for.
-std::optional<Expression> power_of(Arguments a, Dtype computed) {
+std::optional<Expression> power_of(Arguments a, Dtype result) {
+  const Dtype computed = computed_in(result);
   if (a[1].is_tensor() || !is_floating(computed)) return std::nullopt;
   static constexpr std::pair<double, std::string_view> powers[] = {
       {0.5, "sqrt({0})"}, {-0.5, "1 / sqrt({0})"}, {-1, "1 / {0}"},       {-2, "1 / ({0} * {0})"},
@@ -135,6 +154,54 @@ std::optional<Expression> power_of(Arguments a, Dtype computed) {
     if (a[1].floating().hint() == exponent) return made(text, {0}, computed, computed, exponent < 1);
   return std::nullopt;
 }
+
+std::optional<Expression> clamped(Arguments a, Dtype result) {
+  const Dtype computed = computed_in(result);
+  if (a[1].is_none()) return made("minimum({0}, {2})", {0, 2}, computed, computed, cheap, exact);
+  if (a[2].is_none()) return made("maximum({0}, {1})", {0, 1}, computed, computed, cheap, exact);
+  return made("minimum(maximum({0}, {1}), {2})", {0, 1, 2}, computed, computed, cheap, exact);
+}
+
+// Only bits move: operands are read in the result's own dtype.
+std::optional<Expression> selected(std::string_view text, int condition, Dtype result) {
+  std::optional<Expression> select = made(text, {0, 1, 2}, result, result, cheap, exact);
+  select->condition = condition;
+  return select;
+}
+
+/// An operator with an expression that depends on the arguments.
+struct Rule {
+  const Symbol* symbol;
+  std::optional<Expression> (*expression)(Arguments, Dtype result);
+};
+const Rule rules[] = {
+    {&add_symbol, [](Arguments a, Dtype result) { return sum_of("+", a, result); }},
+    {&sub_symbol, [](Arguments a, Dtype result) { return sum_of("-", a, result); }},
+    {&mul_symbol, product_of},
+    {&div_symbol, quotient_of},
+    {&fmod_symbol, remainder_of},
+    {&pow_symbol, power_of},
+    {&clamp_symbol, clamped},
+    {&bitwise_not_symbol,
+     [](Arguments, Dtype result) {
+       const Dtype computed = result == Dtype::boolean ? result : computed_in(result);
+       return made("~{0}", {0}, computed, computed);
+     }},
+    {&where_symbol, [](Arguments, Dtype result) { return selected("select({0}, {1}, {2})", 0, result); }},
+    {&masked_fill_symbol, [](Arguments, Dtype result) { return selected("select({1}, {2}, {0})", 1, result); }},
+    {&gelu_symbol,
+     [](Arguments a, Dtype result) {
+       const Dtype computed = computed_in(result);
+       return made(a[1].string() == "tanh" ? "gelu_tanh({0})" : "gelu({0})", {0}, computed, computed, costly);
+     }},
+    {&prims_gelu_backward_symbol,
+     [](Arguments a, Dtype result) {
+       const Dtype computed = computed_in(result);
+       const bool is_tanh = a[2].string() == "tanh";
+       return made(is_tanh ? "gelu_tanh_backward({0}, {1})" : "gelu_backward({0}, {1})", {0, 1}, computed, computed,
+                   costly);
+     }},
+};
 
 }  // namespace
 
@@ -149,15 +216,10 @@ Lanes lanes_of(Dtype dtype) {
 
 std::optional<Expression> expression_of(const Symbol& symbol, Arguments a, Dtype result) {
   const Dtype computed = computed_in(result);
-  // The scalar is rounded to the result's dtype, which an expression in f32 would not do.
-  if (&symbol == &fmod_symbol && size_of(result) == 2 && a[1].is_number()) return std::nullopt;
   if (const Spelling* s = find(unary, symbol))
     return made(spelled(*s, computed), {0}, computed, computed, s->is_costly, s->is_exact);
-  if (const Spelling* s = find(binary, symbol)) {
-    const bool moves_exponent =
-        &symbol == &mul_symbol && result == Dtype::bf16 && (is_large_power_of_two(a[0]) || is_large_power_of_two(a[1]));
-    return made(spelled(*s, computed), {0, 1}, computed, computed, s->is_costly, s->is_exact || moves_exponent);
-  }
+  if (const Spelling* s = find(binary, symbol))
+    return made(spelled(*s, computed), {0, 1}, computed, computed, s->is_costly, s->is_exact);
   if (const Spelling* s = find(tests, symbol)) {
     const Dtype read = computed_in(a[0].tensor().dtype());
     return made(spelled(*s, read), {0}, read, Dtype::boolean);
@@ -166,31 +228,7 @@ std::optional<Expression> expression_of(const Symbol& symbol, Arguments a, Dtype
     const Dtype read = computed_in(result_dtype(a.first(2)));
     return made(spelled(*s, read), {0, 1}, read, Dtype::boolean);
   }
-  if (&symbol == &add_symbol) return sum_of("+", a, computed);
-  if (&symbol == &sub_symbol) return sum_of("-", a, computed);
-  if (&symbol == &pow_symbol) return power_of(a, computed);
-  if (&symbol == &div_symbol) {
-    if (!is_floating(computed)) return std::nullopt;
-    if (a[2].is_none()) return made("{0} / {1}", {0, 1}, computed, computed, true);
-    return a[2].string() == "trunc" ? made("trunc({0} / {1})", {0, 1}, computed, computed, true) : std::nullopt;
-  }
-  if (&symbol == &bitwise_not_symbol) {
-    if (result == Dtype::boolean) return made("~{0}", {0}, result, result);
-    return made("~{0}", {0}, computed, computed);
-  }
-  if (&symbol == &clamp_symbol) {
-    if (a[1].is_none()) return made("minimum({0}, {2})", {0, 2}, computed, computed, cheap, exact);
-    if (a[2].is_none()) return made("maximum({0}, {1})", {0, 1}, computed, computed, cheap, exact);
-    return made("minimum(maximum({0}, {1}), {2})", {0, 1, 2}, computed, computed, cheap, exact);
-  }
-  // Only bits move: operands are read in the result's own dtype.
-  if (&symbol == &where_symbol) return made("select({0}, {1}, {2})", {0, 1, 2}, result, result, cheap, exact);
-  if (&symbol == &masked_fill_symbol) return made("select({1}, {2}, {0})", {0, 1, 2}, result, result, cheap, exact);
-  if (&symbol == &gelu_symbol)
-    return made(a[1].string() == "tanh" ? "gelu_tanh({0})" : "gelu({0})", {0}, computed, computed, true);
-  if (&symbol == &prims_gelu_backward_symbol)
-    return made(a[2].string() == "tanh" ? "gelu_tanh_backward({0}, {1})" : "gelu_backward({0}, {1})", {0, 1}, computed,
-                computed, true);
+  if (const Rule* rule = find(rules, symbol)) return rule->expression(a, result);
   return std::nullopt;
 }
 

@@ -15,6 +15,7 @@ struct Expression {
   Dtype computed = Dtype::f32;    // the dtype of the text's value, before it is converted to the result's
   bool is_costly = false;
   bool is_exact = false;  // maps numbers of a 16-bit dtype to numbers of that dtype
+  int condition = -1;     // for a selection: the argument that selects
 };
 /// None if there is no expression for this call. `arguments` are in the order of the signature.
 std::optional<Expression> expression_of(const Symbol&, Arguments arguments, Dtype result);

@@ -8,7 +8,7 @@
 #include "examine/debug/differences.h"
 #include "examine/debug/slice_inputs.h"
 #include "ir/analysis/trace_values.h"
-#include "ops/generated/symbols.h"
+#include "ops/structural/structural.h"
 #include "pipeline/debug/locate_mismatch.h"
 #include "pipeline/debug/slice.h"
 #include "pipeline/op_interpreter.h"
@@ -49,10 +49,10 @@ struct PlainStage {
     Trace opened = without_symbols(stage);
     opened.tags = {};
     for (const BoundSymbol& bound : stage.bound_symbols.read()) {
-      if (bound.symbol == &prims_get_grad_symbol) {
+      if (is_get_grad(bound)) {
         cotangents.push_back(bound.outputs.read()[0]);
         opened.args.push_back(cotangents.back());
-      } else if (bound.symbol == &prims_return_symbol) {
+      } else if (is_return(bound)) {
         BoundSymbol all = bound;
         all.kwargs = {};
         all.args = {};
@@ -62,7 +62,7 @@ struct PlainStage {
         opened.bound_symbols.push_back(std::move(all));
       } else {
         opened.bound_symbols.push_back(bound);
-        if (bound.symbol == &prims_copy__symbol) writes.emplace_back(bound.args.read()[1], bound.args.read()[0]);
+        if (is_write(bound)) writes.emplace_back(bound.args.read()[1], bound.args.read()[0]);
       }
     }
     trace = concrete(opened);
@@ -166,7 +166,7 @@ class PassSearch {
     for (const Value& value : input_values(stage.given)) take(value, value);
     // An item of a collection may be unpacked under another name.
     for (const BoundSymbol& bound : stage.given.bound_symbols.read()) {
-      if (bound.symbol != &prims_unpack_sequence_symbol) continue;
+      if (!is_unpack(bound)) continue;
       const std::vector<Value> from = bound.flat_args(), to = bound.flat_outs();
       for (size_t i = 0; i < std::min(from.size(), to.size()); ++i) take(to[i], from[i]);
     }
@@ -213,7 +213,7 @@ class PassSearch {
     draws_.again();
     Known own = inputs;
     for (const BoundSymbol& bound : stage.trace.bound_symbols.read()) {
-      if (bound.symbol == &prims_return_symbol) break;
+      if (is_return(bound)) break;
       std::string value;
       const std::string detail = problem_of(stage, bound, before, own, value);
       if (detail.empty()) continue;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ops/generated/symbols.h"
+#include "ops/structural/structural.h"
 #include "pipeline/debug/compare_tensors.h"
 #include "support/text/text.h"
 
@@ -24,7 +24,7 @@ int place_of(const Trace& trace, const BoundSymbol& made) {
   const int id = made.outputs.read()[0].proxy_id();
   const auto makes = [&](const auto& self, const BoundSymbol& bound) -> bool {
     for (const Value& output : bound.outputs.read())
-      if (output.proxy_id() == id && bound.symbol != &prims_unpack_sequence_symbol) return true;
+      if (output.proxy_id() == id && !is_unpack(bound)) return true;
     return std::ranges::any_of(bound.subsymbols.read(), [&](const BoundSymbol& part) { return self(self, part); });
   };
   const std::span<const BoundSymbol> lines = trace.bound_symbols.read();

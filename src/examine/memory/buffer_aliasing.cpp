@@ -5,7 +5,7 @@
 #include <fulgurite/symbol.h>
 
 #include "ir/analysis/trace_values.h"
-#include "ops/generated/symbols.h"
+#include "ops/structural/structural.h"
 #include "runtime/plan/execution_plan.h"
 #include "support/containers/small_vector.h"
 
@@ -23,9 +23,9 @@ bool is_program(const Trace& trace) {
     bool are_fixed = true;
     for_each_output(bound, [&](const Value& output) { are_fixed = are_fixed && has_fixed_sizes(output); });
     return are_fixed && (bound.implementation != nullptr || bound.symbol->traits.structural ||
-                         bound.symbol->view != nullptr || bound.symbol == &prims_copy__symbol);
+                         bound.symbol->view != nullptr || is_write(bound));
   };
-  const bool is_ended = !trace.bound_symbols.empty() && trace.bound_symbols.back().symbol == &prims_return_symbol;
+  const bool is_ended = !trace.bound_symbols.empty() && is_return(trace.bound_symbols.back());
   return is_ended && std::ranges::all_of(input_values(trace), has_fixed_sizes) &&
          std::ranges::all_of(trace.bound_symbols.read(), is_step);
 }

@@ -9,7 +9,7 @@
 #include "ir/printing/print_common.h"
 #include "ir/symbolic/specialize_symbols.h"
 #include "ops/core/rules.h"
-#include "ops/generated/symbols.h"
+#include "ops/structural/structural.h"
 #include "tensor/tensor_impl.h"
 #include "tracing/argument_pack.h"
 
@@ -40,7 +40,7 @@ class Storages final : public ArgumentPack::Resolver {
   void make(const BoundSymbol& bound) {
     if (bound.symbol->traits.structural) return;
     if (bound.symbol->traits.view && bound.symbol->view && !bound.implementation && make_view_of(bound)) return;
-    if (bound.symbol == &prims_copy__symbol) return share(bound, bound.args[1]);
+    if (is_write(bound)) return share(bound, bound.args[1]);
     if (bound.symbol->traits.in_place) return share(bound, bound.args[0]);
     for_each_output(bound, [&](const Value& output) {
       if (!output.is_tensor()) return;
@@ -98,7 +98,7 @@ class Walk {
   MemoryReport run() {
     take_inputs();
     report_.input_bytes = report_.peak_bytes = alive_;
-    has_deletions_ = std::ranges::any_of(trace_.bound_symbols, is_deletion);
+    has_deletions_ = std::ranges::any_of(trace_.bound_symbols, is_del);
     const std::vector<std::string> texts = cpp_lines(trace_);
     for (size_t i = 0; i < trace_.bound_symbols.size(); ++i) step(static_cast<int>(i), texts[i]);
     if (!trace_.bound_symbols.empty()) {
@@ -109,8 +109,6 @@ class Walk {
   }
 
  private:
-  static bool is_deletion(const BoundSymbol& bound) { return bound.symbol == &prims_del_symbol; }
-
   void take_inputs() {
     for (const Value& arg : trace_.args)
       for_each_leaf(arg, [&](const Value& input) {
@@ -126,7 +124,7 @@ class Walk {
     op_ = i;
     storages_.make(bound);
     for_each_output(bound, [&](const Value& output) { begin(output); });
-    if (is_deletion(bound))
+    if (is_del(bound))
       for (const Value& value : bound.args) end(value, i - 1);
     report_.lines.push_back({std::string(bound.symbol->qualified_name()), text.substr(0, text.find("  // ")), alive_});
     if (alive_ > report_.peak_bytes) {

@@ -5,7 +5,7 @@
 #include "examine/fusions/find_fusion.h"
 #include "ir/analysis/trace_values.h"
 #include "ir/custom_function.h"
-#include "ops/generated/symbols.h"
+#include "ops/structural/structural.h"
 
 namespace fulgurite::examine {
 
@@ -53,7 +53,7 @@ int64_t operation_count(const BoundSymbol& bound) {
     results += elements(value.tensor());
     is_floating_work = is_floating_work || is_floating(value.tensor().dtype);
   });
-  if (!is_floating_work || bound.symbol == &prims_copy__symbol) return 0;
+  if (!is_floating_work || is_write(bound)) return 0;
   // Two operations for each summed element.
   const std::string_view name = bound.symbol->qualified_name();
   if (name == "torch.matmul" || name == "torch.nn.functional.linear")

@@ -8,7 +8,7 @@
 #include "examine/fusions/find_fusion.h"
 #include "ir/analysis/trace_values.h"
 #include "ir/printing/print_common.h"
-#include "ops/generated/symbols.h"
+#include "ops/structural/structural.h"
 #include "runtime/slot_layouts.h"
 #include "support/text/text.h"
 
@@ -119,7 +119,7 @@ DescribedProgram describe(const Program& program) {
   int op = static_cast<int>(symbols.size()) - 1;
   std::vector<int> writes;
   for (int i = 0; i < static_cast<int>(symbols.size()); ++i)
-    if (symbols[static_cast<size_t>(i)].symbol == &prims_copy__symbol) writes.push_back(i);
+    if (is_write(symbols[static_cast<size_t>(i)])) writes.push_back(i);
   for (size_t i = plan.steps.size(); i-- > 0;) {
     const Step& step = plan.steps[i];
     if (step.bound) op = static_cast<int>(step.bound - symbols.data());

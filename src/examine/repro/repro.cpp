@@ -14,7 +14,7 @@
 #include "ir/analysis/trace_values.h"
 #include "ir/note.h"
 #include "jit/jit_state.h"
-#include "ops/generated/symbols.h"
+#include "ops/structural/structural.h"
 #include "pipeline/debug/compare_tensors.h"
 #include "pipeline/debug/slice.h"
 #include "runtime/slot_layouts.h"
@@ -109,7 +109,7 @@ std::vector<int> slots_of(const ExecutionPlan& plan) {
   const std::vector<Value> inputs = input_values(plan.trace);
   for (size_t i = 0; i < inputs.size(); ++i) set(inputs[i], plan.inputs[i]);
   for (const BoundSymbol& bound : plan.trace.bound_symbols.read()) {
-    if (bound.symbol != &prims_unpack_sequence_symbol) continue;
+    if (!is_unpack(bound)) continue;
     const std::vector<Value> from = bound.flat_args(), to = bound.flat_outs();
     for (size_t i = 0; i < std::min(from.size(), to.size()); ++i)
       if (from[i].is_tensor()) set(to[i], out[static_cast<size_t>(from[i].tensor().id)]);
@@ -171,7 +171,7 @@ std::string ops_text(int first, int last) { return text::cat("lines_", first, "_
 std::vector<size_t> ReproProgram::written() const {
   std::vector<size_t> out;
   for (const BoundSymbol& bound : lines.bound_symbols.read()) {
-    if (bound.symbol != &prims_copy__symbol) continue;
+    if (!is_write(bound)) continue;
     for (size_t i = 0; i < lines.args.size(); ++i)
       if (lines.args[i].proxy_id() == bound.args.read()[1].proxy_id()) out.push_back(i);
   }

@@ -6,7 +6,7 @@
 
 #include "codegen/lowering/lower_group.h"
 #include "ir/analysis/view_roots.h"
-#include "ops/generated/symbols.h"
+#include "ops/structural/structural.h"
 
 namespace fulgurite::fuser {
 
@@ -18,7 +18,7 @@ void add_once(std::vector<int>& ops, int op) {
 
 // An op with an unknown side effect, such as a hook. A trace's own writes into inputs run after everything else.
 bool may_write_inputs(const BoundSymbol& bound) {
-  return bound.symbol->traits.side_effect && !bound.symbol->traits.structural && bound.symbol != &prims_copy__symbol;
+  return bound.symbol->traits.side_effect && !bound.symbol->traits.structural && !is_write(bound);
 }
 
 // Ops that read inputs of the trace, directly or through views; none if nothing may write inputs.

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "executors/onednn/convolution.h"
 #include "executors/onednn/matmul.h"
 #include "executors/registry.h"
@@ -12,16 +14,13 @@ bool takes_dtype(Arguments arguments) {
 }
 
 const Implementation* find_implementation(const Symbol& symbol) {
-  static const Implementation matmul{"onednn", &matmul_symbol, matmul_kernel, takes_dtype, nullptr};
-  static const Implementation linear{"onednn", &linear_symbol, linear_kernel, takes_dtype, nullptr};
-  static const Implementation convolution{"onednn", &prims_convolution_symbol, convolution_kernel, takes_convolution,
-                                          nullptr};
-  static const Implementation convolution_weight{"onednn", &prims_convolution_weight_symbol, convolution_weight_kernel,
-                                                 takes_convolution_weight, nullptr};
-  if (&symbol == &matmul_symbol) return &matmul;
-  if (&symbol == &prims_convolution_symbol) return &convolution;
-  if (&symbol == &prims_convolution_weight_symbol) return &convolution_weight;
-  return &symbol == &linear_symbol ? &linear : nullptr;
+  static const Implementation implementations[] = {
+      {"onednn", &matmul_symbol, matmul_kernel, takes_dtype},
+      {"onednn", &linear_symbol, linear_kernel, takes_dtype},
+      {"onednn", &prims_convolution_symbol, convolution_kernel, takes_convolution},
+      {"onednn", &prims_convolution_weight_symbol, convolution_weight_kernel, takes_convolution_weight}};
+  const auto* const found = std::ranges::find(implementations, &symbol, &Implementation::symbol);
+  return found != std::end(implementations) ? found : nullptr;
 }
 
 }  // namespace

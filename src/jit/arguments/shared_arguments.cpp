@@ -6,7 +6,7 @@
 
 #include <fulgurite/operators.h>
 
-#include "ops/generated/symbols.h"
+#include "ops/structural/structural.h"
 #include "tracing/tracer.h"
 
 namespace fulgurite::detail {
@@ -93,7 +93,7 @@ bool share_memory(const Leaves& flat) {
 
 bool writes_into_shared(const Recording& recording, const Leaves& flat) {
   for (const BoundSymbol& bound : recording.trace.bound_symbols) {
-    if (bound.symbol != &prims_copy__symbol) continue;
+    if (!is_write(bound)) continue;
     for (const RecordedInput& input : recording.inputs) {
       if (input.id != bound.args[1].proxy_id() || input.leaf == RecordedInput::captured) continue;
       const Tensor& written = *flat.tensors()[input.leaf];

@@ -10,7 +10,7 @@
 #include "jit/arguments/leaf_names.h"
 #include "jit/cache/structure_key.h"
 #include "jit/diagnostics/composite_error.h"
-#include "ops/generated/symbols.h"
+#include "ops/structural/structural.h"
 #include "support/log.h"
 #include "support/text/base_name.h"
 #include "support/text/text.h"
@@ -65,7 +65,7 @@ void CallWithBreaks::check_writes_only_arguments(const Recording& recording) con
   size_t argument_tensors = 0;
   for (const LeafPath& path : paths_) argument_tensors += path.is_tensor && path.argument != LeafPath::callable_member;
   for (const BoundSymbol& bound : recording.trace.bound_symbols) {
-    if (bound.symbol != &prims_copy__symbol) continue;
+    if (!is_write(bound)) continue;
     for (const RecordedInput& input : recording.inputs) {
       if (input.id != bound.args[1].proxy_id()) continue;
       bool is_argument = false;

@@ -10,6 +10,7 @@
 #include "ir/printing/print_common.h"
 #include "ir/symbolic/specialize_symbols.h"
 #include "ops/generated/symbols.h"
+#include "ops/structural/structural.h"
 #include "pipeline/pipeline.h"
 #include "support/text/text.h"
 
@@ -19,8 +20,7 @@ namespace {
 
 bool is_bookkeeping(const BoundSymbol& bound) {
   const Symbol* symbol = bound.symbol;
-  return symbol == &prims_return_symbol || symbol == &prims_del_symbol || symbol == &prims_clear_collection_symbol ||
-         symbol == &prims_unpack_sequence_symbol || is_note(bound);
+  return is_return(*symbol) || is_del(*symbol) || is_clear(*symbol) || is_unpack(*symbol) || is_note(bound);
 }
 
 /// A set of proxy ids.

@@ -7,7 +7,7 @@
 
 #include "implementation/implementation.h"
 #include "ir/analysis/trace_values.h"
-#include "ops/generated/symbols.h"
+#include "ops/structural/structural.h"
 #include "runtime/plan/elide_concat_copies.h"
 #include "runtime/plan/memory_plan.h"
 #include "runtime/plan/reuse_operand_buffers.h"
@@ -123,10 +123,9 @@ class PlanBuilder final : public ArgumentPack::Resolver {
 
   void add(const BoundSymbol& bound, size_t position) {
     const Symbol* symbol = bound.symbol;
-    if (symbol == &prims_return_symbol || symbol == &prims_del_symbol || symbol == &prims_clear_collection_symbol)
-      return;
-    if (symbol == &prims_unpack_sequence_symbol) add_unpack(bound);
-    else if (symbol == &prims_copy__symbol) add_write(bound, position);
+    if (is_return(*symbol) || is_del(*symbol) || is_clear(*symbol)) return;
+    if (is_unpack(*symbol)) add_unpack(bound);
+    else if (is_write(*symbol)) add_write(bound, position);
     else if (bound.implementation != nullptr) add_kernel(bound);
     else if (symbol->view != nullptr) add_view(bound);
     else
@@ -239,15 +238,13 @@ class PlanBuilder final : public ArgumentPack::Resolver {
     const std::span<const BoundSymbol> symbols = plan_.trace.bound_symbols.read();
     for (size_t i = position + 1; i < symbols.size(); ++i) {
       const Symbol* symbol = symbols[i].symbol;
-      if (symbol == &prims_return_symbol || symbol == &prims_del_symbol || symbol == &prims_clear_collection_symbol ||
-          symbol == &prims_unpack_sequence_symbol)
-        continue;
+      if (is_return(*symbol) || is_del(*symbol) || is_clear(*symbol) || is_unpack(*symbol)) continue;
       const auto keep = [&](const Value& value) {
         if (!value.is_tensor()) return;
         const int read = slot_of_[id_of(value)];
         if (read >= 0 && plan_.slots[read].root == root) slot_of_[id_of(value)] = add_clone(read);
       };
-      if (symbol == &prims_copy__symbol) keep(symbols[i].args.at(0));
+      if (is_write(*symbol)) keep(symbols[i].args.at(0));
       else for_each_argument(symbols[i], keep);
     }
   }

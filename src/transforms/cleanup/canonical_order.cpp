@@ -6,7 +6,7 @@
 
 #include "ir/analysis/uses.h"
 #include "ir/substitution.h"
-#include "ops/generated/symbols.h"
+#include "ops/structural/structural.h"
 #include "support/text/text.h"
 #include "transforms/in_place.h"
 
@@ -23,7 +23,7 @@ class Order {
     effect_before_.assign(trace.bound_symbols.size(), -1);
     for (int i = 0; i + 1 < static_cast<int>(trace.bound_symbols.size()); ++i) {
       if (!has_effect(trace.bound_symbols[i])) continue;
-      if (trace.bound_symbols[i].symbol == &prims_copy__symbol) {
+      if (is_write(trace.bound_symbols[i])) {
         copies_.push_back(i);
         continue;
       }
@@ -85,7 +85,7 @@ class Order {
     std::vector<int> previous(sequences + 1, -1);
     for (int i = 0; i < count; ++i) {
       const BoundSymbol& bound = trace_.bound_symbols[i];
-      if (!is_live[i] || bound.sequence == 0 || bound.symbol == &prims_copy__symbol) continue;
+      if (!is_live[i] || bound.sequence == 0 || is_write(bound)) continue;
       sequence_before_[i] = previous[bound.sequence];
       previous[bound.sequence] = i;
     }

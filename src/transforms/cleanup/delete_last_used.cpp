@@ -4,6 +4,7 @@
 
 #include "ir/analysis/uses.h"
 #include "ops/generated/symbols.h"
+#include "ops/structural/structural.h"
 
 namespace fulgurite {
 
@@ -16,9 +17,7 @@ BoundSymbol structural(const Symbol& symbol, SharedVector<Value> args) {
   return bound;
 }
 
-bool is_deletion(const BoundSymbol& bound) {
-  return bound.symbol == &prims_del_symbol || bound.symbol == &prims_clear_collection_symbol;
-}
+bool is_deletion(const BoundSymbol& bound) { return is_del(bound) || is_clear(bound); }
 
 void add_once(SharedVector<Value>& values, const Value& value) {
   if (std::ranges::find(values.read(), value) == values.read().end()) values.push_back(value);
@@ -50,7 +49,7 @@ Trace delete_last_used(const Trace& trace) {
     const BoundSymbol& bound = trace.bound_symbols[i];
     with_deletions.push_back(bound);
     if (i + 1 == trace.bound_symbols.size()) break;
-    const bool unpacks = bound.symbol == &prims_unpack_sequence_symbol;
+    const bool unpacks = is_unpack(bound);
     const auto is_over = [&](const Value& v) { return v.is_tensor() && last_use[proxy_id(v)] <= static_cast<int>(i); };
     SharedVector<Value> ended, emptied;
     for_each_output(bound, [&](const Value& output) {

@@ -1,7 +1,7 @@
 #include <fulgurite/symbol.h>
 
 #include "ir/analysis/uses.h"
-#include "ops/generated/symbols.h"
+#include "ops/structural/structural.h"
 #include "transforms/in_place.h"
 
 namespace fulgurite {
@@ -20,7 +20,7 @@ Kept find_needed(const Trace& trace) {
   for (size_t i = trace.bound_symbols.size(); i-- > 0;) {
     const BoundSymbol& bound = trace.bound_symbols[i];
     // Unpacking is the function's calling convention: it stays.
-    bool keep = has_effect(bound) || bound.symbol == &prims_unpack_sequence_symbol;
+    bool keep = has_effect(bound) || is_unpack(bound);
     for_each_output(bound, [&](const Value& output) {
       if (const int id = proxy_id(output); id >= 0) keep = keep || is_needed[id];
     });

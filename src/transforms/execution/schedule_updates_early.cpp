@@ -8,7 +8,7 @@
 #include "ir/analysis/trace_values.h"
 #include "ir/analysis/uses.h"
 #include "ir/analysis/view_roots.h"
-#include "ops/generated/symbols.h"
+#include "ops/structural/structural.h"
 #include "runtime/plan/reuse_operand_buffers.h"
 
 namespace fulgurite {
@@ -30,10 +30,9 @@ class UpdateScheduler {
     destination_.resize(static_cast<size_t>(trace.next_id), -1);
     for (size_t i = 0; i < ops.size(); ++i) after_[i] = static_cast<int>(i);
     for (size_t i = 0; i < ops.size(); ++i)
-      if (ops[i].symbol == &prims_copy__symbol) note_write(ops[i]);
+      if (is_write(ops[i])) note_write(ops[i]);
     for (size_t i = 0; i < ops.size(); ++i)
-      if (ops[i].symbol != &prims_copy__symbol && !ops[i].symbol->traits.structural)
-        note_reads(ops[i], static_cast<int>(i));
+      if (!is_write(ops[i]) && !ops[i].symbol->traits.structural) note_reads(ops[i], static_cast<int>(i));
   }
 
   Trace run() {
@@ -41,8 +40,7 @@ class UpdateScheduler {
     for (int i = 0; i < count; ++i) {
       if (is_update(i)) move(i);
       // Its side effects and their targets are unknown.
-      else if (has_effect(op(i)) && op(i).symbol != &prims_copy__symbol && !op(i).symbol->traits.structural)
-        barrier_ = i;
+      else if (has_effect(op(i)) && !is_write(op(i)) && !op(i).symbol->traits.structural) barrier_ = i;
     }
     // An op is followed by those that were waiting for it, in their order.
     std::vector<int> order(static_cast<size_t>(count));
@@ -157,9 +155,6 @@ class UpdateScheduler {
 }  // namespace
 
 Trace schedule_updates_early(const Trace& trace) { return UpdateScheduler(trace).run(); }
-bool has_updates(const Trace& trace) {
-  return std::ranges::any_of(trace.bound_symbols.read(),
-                             [](const BoundSymbol& bound) { return bound.symbol == &prims_copy__symbol; });
-}
+bool has_updates(const Trace& trace) { return std::ranges::any_of(trace.bound_symbols.read(), is_write); }
 
 }  // namespace fulgurite

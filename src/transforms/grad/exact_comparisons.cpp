@@ -6,6 +6,7 @@
 
 #include "ir/analysis/trace_values.h"
 #include "ops/generated/symbols.h"
+#include "ops/structural/structural.h"
 #include "transforms/grad/joint_trace.h"
 
 namespace fulgurite {
@@ -48,8 +49,7 @@ class Search {
       const int op = producer_[ids[next]];
       if (op < 0) continue;
       const BoundSymbol& bound = joint_.bound_symbols[static_cast<size_t>(op)];
-      if (bound.symbol == &prims_get_grad_symbol || (is_forward_[static_cast<size_t>(op)] && !is_exact(*bound.symbol)))
-        continue;
+      if (is_get_grad(bound) || (is_forward_[static_cast<size_t>(op)] && !is_exact(*bound.symbol))) continue;
       for_each_argument(bound, add);
     }
     return ids;

@@ -9,6 +9,7 @@
 #include "ir/printing/source_lines.h"
 #include "ir/substitution.h"
 #include "ops/generated/symbols.h"
+#include "ops/structural/structural.h"
 #include "tracing/argument_pack.h"
 #include "tracing/tracer.h"
 #include "transforms/grad/broadcast_shapes.h"
@@ -42,7 +43,7 @@ class GradTransform final : public ArgumentPack::Resolver {
   Trace run() {
     const InterpreterScope scope(&tracer_);
     for (const BoundSymbol& bound : input_.bound_symbols)
-      if (bound.symbol != &prims_return_symbol) process(bound, {});
+      if (!is_return(bound)) process(bound, {});
     results_ = returned_values(input_);
     for (size_t i = 0; i < results_.size(); ++i)
       if (results_[i].is_tensor() && results_[i].tensor().requires_grad)
@@ -89,11 +90,11 @@ class GradTransform final : public ArgumentPack::Resolver {
 
   void process(const BoundSymbol& bound, Tags inherited) {
     if (is_custom_function(bound)) return process_custom(bound, inherited);
-    if (carries_gradient(bound) && bound.symbol != &prims_copy__symbol)
+    if (carries_gradient(bound) && !is_write(bound))
       if (const std::shared_ptr<const JointRule> rule = rules_.find(bound)) return process(bound, *rule, inherited);
     const bool has_rule = bound.symbol->gradient != nullptr;
     const bool is_kept = !carries_gradient(bound) && !is_composite_draw(bound);
-    if (is_kept || bound.symbol == &prims_copy__symbol || has_rule) {
+    if (is_kept || is_write(bound) || has_rule) {
       BoundSymbol kept = bound;
       kept.tags.add(inherited);
       const bool differentiates = has_rule && carries_gradient(bound);
@@ -217,24 +218,24 @@ class GradTransform final : public ArgumentPack::Resolver {
   void replay(const Differentiated& remembered, const ForwardOrigins& origin) {
     bool any = remembered.bound->symbol->traits.always_differentiate;
     for (const BoundSymbol& symbol : remembered.backward)
-      any = any || (symbol.symbol == &prims_get_grad_symbol && has_cotangent(symbol.args[0]));
+      any = any || (is_get_grad(symbol) && has_cotangent(symbol.args[0]));
     if (!any) return;
     ZeroValues zero_propagation;
     for (const BoundSymbol& recorded : remembered.backward) {
-      if (recorded.symbol == &prims_get_grad_symbol) {
+      if (is_get_grad(recorded)) {
         const Tensor cotangent = cotangent_of(recorded.args[0]);
         if (cotangent.defined()) replayed_.set(proxy_id(recorded.outputs[0]), tracer_.value_of(cotangent));
         else zero_propagation.add(recorded.outputs[0]);
         continue;
       }
       if (zero_propagation.is_used_by(recorded)) {
-        const bool adds_nothing = recorded.symbol == &prims_put_grad_symbol;
+        const bool adds_nothing = is_put_grad(recorded);
         if (adds_nothing || zero_propagation.pass_through(recorded)) continue;
         make_zeros(recorded, zero_propagation);
       }
       BoundSymbol symbol = recorded;
       replayed_.apply(symbol);
-      if (symbol.symbol == &prims_put_grad_symbol) {
+      if (is_put_grad(symbol)) {
         put(*remembered.bound, symbol);
         continue;
       }

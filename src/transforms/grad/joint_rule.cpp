@@ -11,6 +11,7 @@
 #include "ir/custom_function.h"
 #include "ir/substitution.h"
 #include "ops/generated/symbols.h"
+#include "ops/structural/structural.h"
 #include "tracing/argument_pack.h"
 #include "tracing/tracer.h"
 
@@ -224,9 +225,7 @@ class PairedRule {
   const BoundSymbol& bound_;
 };
 
-bool is_gradient_mark(const BoundSymbol& bound) {
-  return bound.symbol == &prims_get_grad_symbol || bound.symbol == &prims_put_grad_symbol;
-}
+bool is_gradient_mark(const BoundSymbol& bound) { return is_get_grad(bound) || is_put_grad(bound); }
 
 // The cotangent of a result that is an unchanged argument: a rule that reads the argument's means the result's; if the
 // rule does not read it, it is first propagated to the argument.
@@ -235,7 +234,7 @@ void connect_copies(Tracer& tracer, Recorded& recorded) {
   for (const Recorded::Copy& copy : recorded.copies) {
     bool is_asked = false;
     for (BoundSymbol& symbol : recorded.symbols) {
-      if (symbol.symbol != &prims_get_grad_symbol || !(symbol.args[0] == copy.from)) continue;
+      if (!is_get_grad(symbol) || !(symbol.args[0] == copy.from)) continue;
       bool is_result = false;  // then it is the cotangent of that one
       for (const BoundSymbol& other : recorded.symbols)
         for_each_output(other, [&](const Value& output) { is_result = is_result || output == copy.from; });
@@ -280,7 +279,7 @@ JointParts run_joint_rule(Tracer& tracer, const BoundSymbol& bound, const JointR
       const int id = proxy_id(output);
       is_forward = is_forward || (id >= 0 && is_needed[id]);
     });
-    if (is_forward && symbol.symbol == &prims_get_grad_symbol)
+    if (is_forward && is_get_grad(symbol))
       throw UserError(text::cat("the grad transform of ", bound.symbol->qualified_name(),
                                 " computes a result from a gradient; results depend on the arguments only"),
                       bound.source);

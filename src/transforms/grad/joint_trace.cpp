@@ -4,7 +4,7 @@
 #include <fulgurite/symbol.h>
 
 #include "ir/analysis/uses.h"
-#include "ops/generated/symbols.h"
+#include "ops/structural/structural.h"
 
 namespace fulgurite {
 
@@ -17,7 +17,7 @@ std::vector<char> find_forward(const Trace& joint) {
   need(keyword(last, "flat_args"));
   for (size_t i = joint.bound_symbols.size() - 1; i-- > 0;) {
     const BoundSymbol& bound = joint.bound_symbols[i];
-    if (bound.symbol == &prims_get_grad_symbol) continue;
+    if (is_get_grad(bound)) continue;
     const bool is_effect = bound.forward.empty() && (bound.symbol->traits.side_effect || bound.symbol->traits.random);
     bool belongs = is_effect;
     for_each_output(bound, [&](const Value& value) {

@@ -1,7 +1,7 @@
 #include "transforms/grad/kept_by_operators.h"
 
 #include "ir/analysis/uses.h"
-#include "ops/generated/symbols.h"
+#include "ops/structural/structural.h"
 #include "transforms/grad/joint_trace.h"
 
 namespace fulgurite {
@@ -58,7 +58,7 @@ std::vector<char> saved_by_operators(const Trace& recorded, const Trace& joint) 
   for (size_t i = 0; i + 1 < all.size(); ++i) {
     // Recomputed ops need their operands.
     if (is_forward[i] && all[i].tags.has(Tag::recompute_in_backward)) mark_tensors(all[i], kept);
-    if (is_forward[i] || all[i].symbol == &prims_get_grad_symbol) continue;
+    if (is_forward[i] || is_get_grad(all[i])) continue;
     bool reads = false;
     for_each_use(all[i], [&](int id) {
       if (!is_of_forward[id]) return;

@@ -8,6 +8,7 @@
 #include "ir/analysis/view_roots.h"
 #include "ir/substitution.h"
 #include "ops/generated/symbols.h"
+#include "ops/structural/structural.h"
 #include "support/text/text.h"
 #include "transforms/grad/associate_forward.h"
 #include "transforms/grad/joint_trace.h"
@@ -65,7 +66,7 @@ class Split {
     cotangents_.resize(outputs_.size());
     for (size_t i = 0; i + 1 < joint_.bound_symbols.size(); ++i) {
       const BoundSymbol& bound = joint_.bound_symbols[i];
-      if (bound.symbol == &prims_get_grad_symbol) {
+      if (is_get_grad(bound)) {
         cotangents_[static_cast<int64_t>(bound.args[1].integer())] = bound.outputs[0];
         mark(available_, bound.outputs[0]);
       } else if (!is_forward[i]) {
@@ -205,7 +206,7 @@ class Split {
     std::vector<char> is_overwritten(joint_.next_id, false);
     size_t first_write = forward_.size();
     for (size_t i = forward_.size(); i-- > 0;) {
-      if (forward_[i]->symbol != &prims_copy__symbol) continue;
+      if (!is_write(*forward_[i])) continue;
       is_overwritten[forward_[i]->args[1].proxy_id()] = true;
       first_write = i;
     }

@@ -6,7 +6,7 @@
 #include <fulgurite/symbol.h>
 
 #include "ir/analysis/uses.h"
-#include "ops/generated/symbols.h"
+#include "ops/structural/structural.h"
 #include "support/max_flow.h"
 #include "support/text/text.h"
 #include "transforms/grad/exact_comparisons.h"
@@ -57,7 +57,7 @@ class Recomputation {
     for (size_t i = 0; i < joint.bound_symbols.size(); ++i)
       if (is_forward_[i]) add_forward(static_cast<int>(i));
     for (size_t i = 0; i + 1 < joint.bound_symbols.size(); ++i)
-      if (!is_forward_[i] && joint.bound_symbols[i].symbol != &prims_get_grad_symbol)
+      if (!is_forward_[i] && !is_get_grad(joint.bound_symbols[i]))
         for_each_use(joint.bound_symbols[i], [&](int id) { use(id); });
     for_each_leaf(keyword(joint.bound_symbols.back(), "output"), [&](const Value& gradient) {
       if (const int id = proxy_id(gradient); id >= 0) use(id);
@@ -137,7 +137,7 @@ class Recomputation {
     }
     for_each_leaf(keyword(joint_.bound_symbols.back(), "fw_flat_out"), mark);
     for (const BoundSymbol& bound : joint_.bound_symbols)
-      if (bound.symbol == &prims_copy__symbol) is_outside_[proxy_id(bound.args[1])] = false;
+      if (is_write(bound)) is_outside_[proxy_id(bound.args[1])] = false;
   }
 
   // Values that the backward reads are saved in any case.
