@@ -9,6 +9,9 @@ from __future__ import annotations
 import linecache
 import os
 
+from . import _thread_runtime  # noqa: F401  before the extension, which needs what it opens
+
+# isort: split
 from . import _core, _tensor, compiled_autograd, examine, ops
 from ._compiled import (
     Compiled,

@@ -45,6 +45,35 @@ def test_one_thread_runtime_beside_pytorch(torch):
     assert len({line.split()[-1] for line in maps.splitlines() if "libgomp" in line}) <= 1
 
 
+def test_a_repaired_wheel_brings_what_onednn_needs():
+    import fulgurite
+
+    folder = pathlib.Path(fulgurite.__file__).parent
+    (metadata,) = folder.parent.glob("fulgurite-*.dist-info")
+    if "manylinux" not in (metadata / "WHEEL").read_text():
+        pytest.skip("not installed from the wheel of python/make_wheel")
+    assert (folder / "lib" / "libdnnl.so.2").exists()
+    brought = [p.name.split("-")[0].split(".")[0] for p in (folder.parent / "fulgurite.libs").glob("*")]
+    assert "libgomp" not in brought
+    out = subprocess.run(["readelf", "-d", folder / "lib" / "libdnnl.so.2"], capture_output=True, text=True)
+    needed = set(re.findall(r"NEEDED.*\[(lib\w+)", out.stdout))
+    of_the_system = {"libc", "libm", "libstdc", "libgcc_s", "libgomp", "libpthread", "libdl"}
+    assert needed - of_the_system == set(brought)
+
+
+def test_a_copy_of_libgomp_is_opened_where_the_system_has_none():
+    code = (
+        "import fulgurite._thread_runtime as runtime, os, sys\n"
+        "runtime._copies = lambda copies=list(runtime._copies()): copies[-1:]\n"
+        "runtime.open_copy()\n"
+        "print(os.path.relpath(runtime._copies()[0], os.path.dirname(runtime.__file__)))\n"
+        "print(any('lib/libgomp/libgomp.so.1' in line for line in open('/proc/self/maps')))"
+    )
+    out = run("-c", code)
+    assert out.returncode == 0, out.stderr
+    assert out.stdout.splitlines() == ["lib/libgomp/libgomp.so.1", "True"], out.stdout
+
+
 def test_type_stubs_are_installed():
     import fulgurite
 
