@@ -53,12 +53,30 @@ class Interceptor final : public BackwardInterceptor {
     if (!compiled) [[unlikely]]
       compiled = make({call, graph, *inputs, options_}, std::move(key));
     if (!compiled) return std::nullopt;
-    std::vector<Tensor> asked = run_compiled(*compiled, call, graph, *inputs);
-    run.run_callbacks();
-    return asked;
+    CompiledRun effects(call, graph, *inputs, compiled->effects);
+    try {
+      std::vector<Tensor> asked = run_compiled(*compiled, call, graph, *inputs, effects);
+      run.run_callbacks();
+      return asked;
+    } catch (const LeftCapture& left) {
+      leave(left);
+      FinishedTurns finished = std::move(effects).finished_turns();
+      finished.callbacks = run.take_callbacks();
+      call.finished = std::make_shared<const FinishedTurns>(std::move(finished));
+      return std::nullopt;
+    }
   }
 
  private:
+  // The engine runs what is left.
+  void leave(const LeftCapture& left) const {
+    if (options_.fullgraph)
+      throw UserError(text::cat("compiled autograd: ", left.reason,
+                                "; change hooks before backward(), or permit the engine (without fullgraph)"),
+                      left.source);
+    if (logs(LogChannel::compiled_autograd)) log(LogChannel::compiled_autograd, "Left to the engine: " + left.reason);
+  }
+
   static std::shared_ptr<const CompiledBackward> make(const BackwardRequest& request, BackwardKey key) {
     const std::lock_guard lock(Captures::all().making());
     if (auto known = Captures::all().find(key)) return known;
@@ -93,7 +111,8 @@ class Interceptor final : public BackwardInterceptor {
   }
 
   static std::vector<Tensor> run_compiled(const CompiledBackward& compiled, const BackwardCall& call,
-                                          const BackwardGraph& graph, const std::vector<Tensor>& inputs) {
+                                          const BackwardGraph& graph, const std::vector<Tensor>& inputs,
+                                          CompiledRun& effects) {
     const CapturedBackward& captured = compiled.capture->captured;
     std::vector<Tensor> arguments;
     arguments.reserve(captured.arguments.size());
@@ -101,12 +120,13 @@ class Interceptor final : public BackwardInterceptor {
       arguments.push_back(argument.captured.defined() ? argument.captured
                           : argument.is_leaf          ? *graph.calls[argument.position].leaf
                                                       : inputs[argument.position]);
-    CompiledRun effects(call, graph, inputs, compiled.effects);
     autograd_modes().compiled_run = &effects;
     std::vector<Tensor> results;
     try {
       results = run_on(compiled, call, graph, arguments, effects);
       effects.finish();
+    } catch (const LeftCapture&) {
+      throw;
     } catch (...) {
       // As in the engine: the nodes before the failing one have run.
       release(call, graph, effects.turn());

@@ -129,6 +129,23 @@ class Spread {
   size_t taken_ = 0;
 };
 
+/// The identities and versions of tensors.
+class Contents {
+ public:
+  explicit Contents(std::span<const Tensor> tensors) {
+    for (const Tensor& tensor : tensors) before_.push_back(of(tensor));
+  }
+  bool differ_from(std::span<const Tensor> tensors) const { return !std::ranges::equal(before_, tensors, {}, {}, of); }
+
+ private:
+  using Content = std::pair<const void*, uint32_t>;
+  static Content of(const Tensor& tensor) {
+    if (!tensor.defined()) return {};
+    return {tensor.impl().get(), tensor.impl()->storage->version.load(std::memory_order_relaxed)};
+  }
+  SmallVector<Content, 2> before_;
+};
+
 }  // namespace
 
 const Symbol& symbol_of(Effect::Kind kind) {
@@ -183,6 +200,9 @@ CompiledRun::CompiledRun(const BackwardCall& call, const BackwardGraph& graph, c
     if (effect.kind == Effect::Kind::call_backward)
       came_.resize(static_cast<size_t>(effect.first_source) + effect.results.size());
   if (std::ranges::none_of(effects, [](const Effect& effect) { return calls_user(effect.kind); })) return;
+  calls_hooks_ = std::ranges::any_of(effects, [](const Effect& effect) {
+    return calls_user(effect.kind) && effect.kind != Effect::Kind::call_backward;
+  });
   hooks_at_start_ = count_hooks();
   saved_.reserve(inputs.size());
   size_t next = call.gradients.size();
@@ -197,6 +217,8 @@ CompiledRun::CompiledRun(const BackwardCall& call, const BackwardGraph& graph, c
 
 // A saved tensor modified in place is an error when its node runs.
 void CompiledRun::begin_turn(int call, bool before_node) {
+  if (leaves_ && call > turn_) [[unlikely]]
+    throw *leaves_;
   while (first_written_ < call + !before_node) {
     turn_ = first_written_;
     std::vector<Tensor> saved;
@@ -249,7 +271,7 @@ std::vector<Tensor> CompiledRun::run(size_t effect, std::vector<Tensor> argument
   std::vector<Tensor> results = call(effect, std::move(arguments));
   if (calls_user(kind)) {
     find_writes(turn_ + !before_node);
-    check_added_hooks(turn_ + 1);
+    check_changed_hooks(turn_ + 1);
   }
   return results;
 }
@@ -270,57 +292,6 @@ std::span<const F> CompiledRun::take_hooks(std::vector<F>& list, size_t number,
   return is_last_of_list(number) ? left : left.first(std::min<size_t>(1, left.size()));
 }
 
-std::vector<size_t> CompiledRun::count_hooks() const {
-  std::vector<size_t> counts;
-  for (const NodeCall& call : graph_.calls)
-    for (size_t output = 0; output < call.node->output_count(); ++output)
-      counts.push_back(hooks_of_output(*call.node, output).size());
-  return counts;
-}
-
-// A gradient that was captured without hooks, or with traceable ones alone, has no line to call one from.
-void CompiledRun::check_added_hooks(int first_call) {
-  const uint64_t changes = context().hook_changes.load(std::memory_order_relaxed);
-  if (changes == hook_changes_) return;
-  hook_changes_ = changes;
-  const auto has_op = [&](Effect::Kind kind, size_t call, size_t output) {
-    return std::ranges::any_of(effects_, [&](const Effect& effect) {
-      return effect.kind == kind && effect.call == static_cast<int>(call) && effect.output == output;
-    });
-  };
-  const std::vector<size_t> counts = count_hooks();
-  size_t position = 0;  // of a call's first output among them
-  for (size_t i = 0; i < static_cast<size_t>(first_call) && i < graph_.calls.size(); ++i)
-    position += graph_.calls[i].node->output_count();
-  for (auto i = static_cast<size_t>(first_call); i < graph_.calls.size(); ++i) {
-    const Node& node = *graph_.calls[i].node;
-    Node::Hooks* const hooks = node.existing_hooks();
-    const Tensor* const leaf = node.accumulates_into();
-    bool is_missed =
-        (hooks && !hooks->before.empty() && !has_op(Effect::Kind::before_node, i, 0)) ||
-        (hooks && !hooks->after.empty() && !has_op(Effect::Kind::after_node, i, 0)) ||
-        (leaf && !post_accumulate_hooks(*leaf).empty() && !has_op(Effect::Kind::post_accumulate_hook, i, 0));
-    for (size_t output = 0; output < node.output_count(); ++output, ++position) {
-      if (counts[position] == hooks_at_start_[position] || has_op(Effect::Kind::tensor_hook, i, output)) continue;
-      is_missed = is_missed || counts[position] > hooks_at_start_[position];
-      if (counts[position] < hooks_at_start_[position])
-        throw UserError(
-            text::cat(
-                "compiled autograd: a hook took a traceable hook away from ", node.name(), " (NodeCall ", i + 1,
-                "), which has not run yet and was captured with it; take it away before backward(), or run this backward "
-                "outside of compiled autograd's scope"),
-            node.source());
-    }
-    if (is_missed)
-      throw UserError(
-          text::cat(
-              "compiled autograd: a hook added a hook to ", node.name(), " (NodeCall ", i + 1,
-              "), which has not run yet and was captured without one; add it before backward(), or run this backward "
-              "outside of compiled autograd's scope"),
-          node.source());
-  }
-}
-
 std::vector<Tensor> CompiledRun::call(size_t number, std::vector<Tensor> arguments) {
   const Effect& effect = effects_[number];
   const NodeCall& call = graph_.calls[static_cast<size_t>(effect.call)];
@@ -333,9 +304,11 @@ std::vector<Tensor> CompiledRun::call(size_t number, std::vector<Tensor> argumen
     case Effect::Kind::tensor_hook: {
       std::vector<Tensor> gradient = spread.next(effect.of_outputs);
       const std::span<const Hook> hooks = take_hooks(tensor_hooks_, number, hooks_of_output);
+      const Contents before(gradient);
       // Traceable hooks after the op's own are ops of the captured program.
       for (size_t i = 0; i < hooks.size() && gradient[0].defined(); ++i)
         if (i == 0 || !hooks[i].recorded_as()) run_hook(hooks[i], gradient[0]);
+      log_tensor_hooks(effect, gradient[0], before.differ_from(gradient));
       return chosen(std::move(gradient), effect);
     }
     case Effect::Kind::retain_grad:
@@ -348,16 +321,22 @@ std::vector<Tensor> CompiledRun::call(size_t number, std::vector<Tensor> argumen
     case Effect::Kind::final_callbacks: return {};
     case Effect::Kind::before_node: {
       std::vector<Tensor> gradients = spread.next(effect.of_outputs);
+      const Contents before(gradients);
       run_before(node, gradients);
+      if (before.differ_from(gradients)) finished_.of[&node].before = gradients;
       return chosen(std::move(gradients), effect);
     }
     case Effect::Kind::call_backward: {
       const NodeRun how{.create_graph = call_.create_graph, .needed = call.needed};
-      return chosen(node.apply(spread.next(effect.of_outputs), how), effect);
+      std::vector<Tensor> gradients = node.apply(spread.next(effect.of_outputs), how);
+      if (calls_hooks_) finished_.of[&node].results = gradients;
+      return chosen(std::move(gradients), effect);
     }
     case Effect::Kind::after_node: {
       std::vector<Tensor> of_inputs = spread.next(effect.of_inputs);
+      const Contents before(of_inputs);
       run_after(node, of_inputs, spread.next(effect.of_outputs));
+      if (before.differ_from(of_inputs)) finished_.of[&node].after = of_inputs;
       return chosen(std::move(of_inputs), effect);
     }
   }

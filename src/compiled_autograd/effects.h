@@ -1,6 +1,7 @@
 #pragma once
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include <fulgurite/tensor.h>
 
 #include "autograd/engine/tensor_autograd.h"
+#include "autograd/hooks/finished_turns.h"
 #include "compiled_autograd/backward_graph.h"
 #include "executors/registry.h"
 #include "ops/core/rules.h"
@@ -58,9 +60,16 @@ int effect_of(const BoundSymbol&);
 /// Returns true if the effect calls user code, which may write tensors.
 bool calls_user(Effect::Kind);
 
+/// Ends a captured run in which a hook added or removed hooks that the captured program cannot follow.
+struct LeftCapture {
+  std::string reason;
+  SourceLocation source;
+};
+
 /// A run of a captured backward: binds its effects to the nodes of this graph. `inputs` are its gathered inputs.
 ///
-/// If a hook writes a tensor that a later node saved, the run ends at that node's turn with the engine's error.
+/// If a hook writes a tensor that a later node saved, the run ends at that node's turn with the engine's error. If a
+/// hook adds the first hook of a gradient, the run ends after the turn with LeftCapture.
 class CompiledRun {
  public:
   CompiledRun(const BackwardCall&, const BackwardGraph&, const std::vector<Tensor>& inputs, const std::vector<Effect>&);
@@ -78,6 +87,8 @@ class CompiledRun {
   int turn() const { return turn_; }
   /// To be called when all ops have run.
   void finish() { begin_turn(static_cast<int>(graph_.calls.size()), true); }
+  /// The turns before the run was left.
+  FinishedTurns finished_turns() &&;
 
  private:
   std::vector<Tensor> call(size_t effect, std::vector<Tensor> arguments);
@@ -93,11 +104,16 @@ class CompiledRun {
   std::span<const F> take_hooks(std::vector<F>& list, size_t effect,
                                 std::vector<F> (*find)(const Node&, size_t output));
   bool is_last_of_list(size_t effect) const;
-  void check_added_hooks(int first_call);
+  bool has_op(Effect::Kind, size_t call, size_t output) const;
+  bool misses_node_hooks(size_t call) const;
+  void check_changed_hooks(int first_call);
+  void leave(const char* change, size_t call);
+  void log_tensor_hooks(const Effect&, const Tensor& gradient, bool is_changed);
   std::vector<size_t> count_hooks() const;
   std::vector<Hook> tensor_hooks_;
   std::vector<std::function<void(Tensor)>> post_accumulate_hooks_;
-  uint64_t hook_changes_;               // when the lists were last looked at
+  uint64_t hook_changes_;  // when the lists were last looked at
+  bool calls_hooks_ = false;
   std::vector<size_t> hooks_at_start_;  // of each output of each call, where hooks are called
   std::vector<char> came_;              // by source
   int turn_ = 0;
@@ -109,6 +125,8 @@ class CompiledRun {
   };
   std::vector<Saved> saved_;
   int first_written_;
+  FinishedTurns finished_;  // where hooks changed a gradient
+  std::optional<LeftCapture> leaves_;
 };
 
 }  // namespace fulgurite

@@ -7,6 +7,7 @@
 
 #include "autograd/engine/accumulate_grad.h"
 #include "autograd/engine/anomaly.h"
+#include "autograd/hooks/finished_turns.h"
 #include "autograd/hooks/node_hooks.h"
 #include "ops/core/dispatch.h"
 
@@ -16,6 +17,10 @@ namespace {
 
 thread_local constinit BackwardRun* innermost_run = nullptr;
 
+void replace(std::vector<Tensor>& gradients, const std::optional<std::vector<Tensor>>& replacements) {
+  if (replacements) gradients = *replacements;
+}
+
 }  // namespace
 
 BackwardRun* BackwardRun::innermost() { return innermost_run; }
@@ -23,6 +28,7 @@ BackwardRun* BackwardRun::innermost() { return innermost_run; }
 BackwardRun::BackwardRun(BackwardCall call)
     : call_(std::move(call)), captured_(call_.inputs.size()), outer_(innermost_run) {
   innermost_run = this;
+  if (call_.finished) callbacks_ = call_.finished->callbacks;
 }
 
 BackwardRun::~BackwardRun() {
@@ -144,13 +150,16 @@ std::vector<Tensor> BackwardRun::run() {
 void BackwardRun::run_node(Task task) {
   Node& node = *task.node;
   Node::Hooks* const hooks = node.existing_hooks();
-  run_tensor_hooks(node, hooks, task.gradients);
+  const FinishedTurn* const finished = call_.finished ? call_.finished->find(node) : nullptr;
+  if (finished) [[unlikely]]
+    repeat_tensor_hooks(node, *finished, task.gradients);
+  else run_tensor_hooks(node, hooks, task.gradients);
   for (int at = task.first_capture; at >= 0; at = captures_[static_cast<size_t>(at)].next) {
     const Capture& capture = captures_[static_cast<size_t>(at)];
     captured_[capture.input] = task.gradients[static_cast<size_t>(capture.output)];
   }
   std::vector<Tensor> gradients;
-  if (task.is_needed) gradients = execute(node, task);
+  if (task.is_needed) gradients = execute(node, task, finished);
   const std::vector<Edge>& edges = node.next_edges();
   const bool last_first = node.gives_last_first();
   for (size_t k = 0; k < edges.size(); ++k) {
@@ -170,17 +179,21 @@ uint64_t BackwardRun::needed_gradients(const Node& node) const {
   return needed;
 }
 
-std::vector<Tensor> BackwardRun::execute(Node& node, Task& task) {
+std::vector<Tensor> BackwardRun::execute(Node& node, Task& task, const FinishedTurn* finished) {
   std::vector<Tensor> gradients(std::make_move_iterator(task.gradients.begin()),
                                 std::make_move_iterator(task.gradients.end()));
-  const std::vector<Tensor> of_outputs = run_before(node, gradients);
+  std::vector<Tensor> of_outputs;
+  if (finished) [[unlikely]]
+    replace(gradients, finished->before);
+  else of_outputs = run_before(node, gradients);
   std::vector<Tensor> results;
   NodeRun how{.create_graph = call_.create_graph};
   if (!call_.inputs.empty()) how.needed = needed_gradients(node);
   // A node without gradients has nothing to compute; its hooks run all the same, as in PyTorch.
   const auto is_given = [](const Tensor& t) { return t.defined(); };
-  const bool computes =
-      node.is_custom() || node.accumulates_into() || std::any_of(gradients.begin(), gradients.end(), is_given);
+  const bool has_run = finished && (node.accumulates_into() || finished->results);
+  const bool computes = !has_run && (node.is_custom() || node.accumulates_into() ||
+                                     std::any_of(gradients.begin(), gradients.end(), is_given));
   if (!computes) results.resize(node.next_edges().size());
   const auto apply = [&] {
     if (!computes) return;
@@ -199,7 +212,12 @@ std::vector<Tensor> BackwardRun::execute(Node& node, Task& task) {
   if (!call_.inputs.empty() && !node.is_custom())
     for (size_t i = 0; i < results.size(); ++i)
       if (i < 64 ? !how.needs(i) : !leads_to_input(node.next_edges()[i])) results[i] = Tensor();
-  run_after(node, results, of_outputs);
+  if (finished) [[unlikely]] {
+    replace(results, finished->results);
+    replace(results, finished->after);
+  } else {
+    run_after(node, results, of_outputs);
+  }
   if (!call_.keep_graph) node.release_saved();
   if (autograd_modes().checks_nan) [[unlikely]]
     check_nan(node, results);

@@ -7,6 +7,8 @@
 
 namespace fulgurite {
 
+struct FinishedTurn;
+
 /// One run of backward over a graph: the state of each node reachable from the roots.
 ///
 /// A node caches the run that has claimed it and its position there, found by one comparison; if two runs share a node
@@ -23,6 +25,7 @@ class BackwardRun {
   /// Runs the callbacks queued for the end, in order; callbacks may queue more.
   void run_callbacks();
 
+  std::vector<std::function<void()>> take_callbacks() { return std::move(callbacks_); }
   void queue_callback(std::function<void()> callback) { callbacks_.push_back(std::move(callback)); }
   /// Returns true if this run or an enclosing one computes only the gradients of given inputs.
   bool asks_for_inputs() const { return !call_.inputs.empty() || (outer_ != nullptr && outer_->asks_for_inputs()); }
@@ -62,7 +65,7 @@ class BackwardRun {
   void deliver(const Edge&, Tensor gradient);
   void make_ready(uint32_t position);
   void run_node(Task task);
-  std::vector<Tensor> execute(Node&, Task&);
+  std::vector<Tensor> execute(Node&, Task&, const FinishedTurn*);
   bool is_reached(const Edge& edge) const { return edge.node && edge.node->topological_nr() >= min_topological_nr_; }
 
   BackwardCall call_;

@@ -1,11 +1,14 @@
 #pragma once
 #include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include <fulgurite/autograd.h>
 
 namespace fulgurite {
+
+struct FinishedTurns;
 
 /// One run of backward.
 struct BackwardCall {
@@ -18,6 +21,9 @@ struct BackwardCall {
   std::vector<Edge> inputs;
   /// For each input: return its gradient instead of accumulating it into a leaf.
   std::vector<char> captures;
+
+  /// The turns that a captured run finished before it left the rest to the engine; null if there was none.
+  std::shared_ptr<const FinishedTurns> finished = nullptr;
 };
 
 /// Runs outermost backwards instead of the engine (AutogradModes::interceptor).
@@ -27,7 +33,8 @@ class BackwardInterceptor {
   virtual ~BackwardInterceptor() = default;
   BackwardInterceptor(const BackwardInterceptor&) = delete;
   BackwardInterceptor& operator=(const BackwardInterceptor&) = delete;
-  /// Returns the result of run_backward(); nullopt if the engine must run the call, which is unchanged then.
+  /// Returns the result of run_backward(); nullopt if the engine must run the call, of which
+  /// at most `finished` is changed then.
   virtual std::optional<std::vector<Tensor>> run(BackwardCall&) = 0;
 };
 
