@@ -39,10 +39,28 @@ TEST("max and min mean by their arguments what they mean in PyTorch") {
   expect_equal(where_smallest.to_vector<int64_t>(), std::vector<int64_t>{0, 1});
 }
 
+TEST("max and min of two integer tensors compare them; the second names no dimension") {
+  const Tensor x = tensor({{1, 5}, {7, 2}}), one = tensor(1);
+  expect_equal(Tensor(call("max", {x, one})).to_vector<int64_t>(), std::vector<int64_t>{1, 5, 7, 2});
+  expect_equal(Tensor(call("min", {x, one})).to_vector<int64_t>(), std::vector<int64_t>{1, 1, 1, 1});
+}
+
 TEST("in-place forms are callable by name") {
   const Tensor x = tensor({1.0, 2.0});
   call("add_", {x, 1});
   expect_near(values(x), {2, 3});
+}
+
+TEST("copy_, fill_ and zero_ write into their first argument") {
+  const Tensor x = tensor({1.0, 2.0}), y = tensor({3, 4});
+  call("copy_", {x, y});
+  expect_near(values(x), {3, 4});
+  expect_equal(y.to_vector<int64_t>(), std::vector<int64_t>{3, 4});
+  call("torch.Tensor.fill_", {x}, {{"value", 5}});
+  expect_near(values(x), {5, 5});
+  call("zero_", {x});
+  expect_near(values(x), {0, 0});
+  expect_error([&] { call("fill_", {x}); }, "fill_: takes a tensor and 'value'");
 }
 
 TEST("wrong calls say what is wrong") {

@@ -1,7 +1,9 @@
 // Calls of operators by name.
 #include <algorithm>
+#include <optional>
 
 #include <fulgurite/error.h>
+#include <fulgurite/operators.h>
 
 #include "ops/core/call_arguments.h"
 #include "ops/core/unknown_calls.h"
@@ -20,8 +22,8 @@ struct Overloads {
   const Symbol* others[2];
 };
 constexpr Overloads overloads[] = {
-    {&max_symbol, {&prims_max_with_indices_symbol, &maximum_symbol}},
-    {&min_symbol, {&prims_min_with_indices_symbol, &minimum_symbol}},
+    {&max_symbol, {&maximum_symbol, &prims_max_with_indices_symbol}},
+    {&min_symbol, {&minimum_symbol, &prims_min_with_indices_symbol}},
     {&median_symbol, {&prims_median_with_indices_symbol}},
     {&nanmedian_symbol, {&prims_nanmedian_with_indices_symbol}},
     {&scatter_symbol, {&prims_scatter_with_reduce_symbol}},
@@ -81,6 +83,37 @@ bool take_requires_grad(const Symbol& symbol, std::map<std::string, Value>& kwar
   return wanted;
 }
 
+Operand as_operand(const Value& value, const Tensor& tensor, SourceLocation at) {
+  switch (value.kind()) {
+    case Value::Kind::tensor: return Operand(tensor, at);
+    case Value::Kind::integer: return Operand(value.integer(), at);
+    case Value::Kind::floating: return Operand(value.floating(), at);
+    case Value::Kind::boolean: return Operand(value.boolean(), at);
+    default: return {};
+  }
+}
+
+// The writes that have no record of their own: copy_, fill_ and zero_ of the first argument.
+std::optional<Tensor> call_write(std::string_view op, const std::vector<Value>& args,
+                                 const std::map<std::string, Value>& kwargs, SourceLocation at) {
+  const std::string_view name = op.starts_with("torch.Tensor.") ? op.substr(13) : op;
+  const bool copies = name == "copy_", fills = name == "fill_";
+  if (!copies && !fills && name != "zero_") return std::nullopt;
+  const char* const parameter = copies ? "src" : "value";
+  const auto named = kwargs.find(parameter);
+  const bool is_named = named != kwargs.end();
+  const size_t wanted = copies || fills ? 2 : 1;
+  if (args.empty() || !args[0].is_tensor() || args.size() + (is_named ? 1 : 0) != wanted ||
+      kwargs.size() != (is_named ? 1U : 0U))
+    throw UserError(text::cat(name, ": takes a tensor", wanted == 2 ? text::cat(" and '", parameter, "'") : ""), at);
+  const Tensor destination(args[0]);
+  if (wanted == 1) return zero_(destination, at);
+  const Value& value = is_named ? named->second : args[1];
+  const Tensor tensor = value.is_tensor() ? Tensor(value) : Tensor();
+  const Operand operand = as_operand(value, tensor, at);
+  return copies ? copy_(destination, operand, at) : fill_(destination, operand, at);
+}
+
 Value as_value(const Symbol& symbol, const Results& results) {
   if (symbol.signature.result_count == 1) return Value(results[0]);
   if (symbol.signature.result_count == 0) return {};
@@ -98,6 +131,7 @@ std::vector<std::string_view> similar_operators(std::string_view name) {
 
 Value call(std::string_view op, const std::vector<Value>& given, const std::map<std::string, Value>& named,
            SourceLocation at) {
+  if (const std::optional<Tensor> written = call_write(op, given, named, at)) return Value(*written);
   const Symbol* symbol = find_symbol(op);
   bool in_place = false;
   if (!symbol && op.ends_with('_')) {
