@@ -98,7 +98,7 @@ std::string table() {
     groups[std::string(qualified.substr(0, qualified.rfind('.')))].push_back(symbol);
   }
   std::ostringstream out;
-  out << "# Operators\n\nMade from the records and the test cases by `tools/operator_table`. Dtypes are those in which a test case of the "
+  out << "# Operators\n\nMade from the records and the test cases by `tools/docs operators`. Dtypes are those in which a test case of the "
          "operator runs (of the\nfloating arguments, where there are some). An operator without a kernel of its own runs by its parts.\n";
   for (auto& [group, members] : groups) {
     std::ranges::sort(members, {}, [](const Symbol* s) { return s->qualified_name(); });
@@ -124,7 +124,7 @@ int main_of(const std::vector<std::string>& arguments) {
     std::ifstream file(path);
     const std::string kept{std::istreambuf_iterator<char>(file), {}};
     if (kept == made) return 0;
-    std::fprintf(stderr, "%s is not what the records say; tools/operator_table BUILD_FOLDER writes it\n", path.c_str());
+    std::fprintf(stderr, "%s is not what the records say; tools/docs operators BUILD_FOLDER writes it\n", path.c_str());
     return 1;
   }
   std::ofstream file(path);

@@ -1,4 +1,4 @@
-// Faults injected into kernels, inputs and passes: each must be located to the op. tools/planted_faults runs many.
+// Faults injected into kernels, inputs and passes: each must be located to the op. tools/check planted runs many.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

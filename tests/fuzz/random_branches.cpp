@@ -1,4 +1,4 @@
-// Random functions with branches on sizes and scalars, jitted with symbols, against eager mode (tools/random_branches).
+// Random functions with branches on sizes and scalars, jitted with symbols, against eager mode (tools/fuzz branches).
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -1,4 +1,4 @@
-// Random functions with branches on sizes and numbers; tools/random_branches runs many more.
+// Random functions with branches on sizes and numbers; tools/fuzz branches runs many more.
 #include "support/programs/branch_program.h"
 #include "support/test.h"
 

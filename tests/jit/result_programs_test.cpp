@@ -1,4 +1,4 @@
-// Random programs whose results share memory: eager and compiled in several ways. tools/random_results compares them
+// Random programs whose results share memory: eager and compiled in several ways. tools/fuzz results compares them
 // with PyTorch.
 #include <cmath>
 #include <cstdio>

@@ -1,5 +1,5 @@
 // Random programs: eager mode, jit and jit with other executors must give the same values and gradients for every
-// program. tools/random_programs compares them with PyTorch.
+// program. tools/fuzz programs compares them with PyTorch.
 #include <cmath>
 #include <cstring>
 #include <functional>

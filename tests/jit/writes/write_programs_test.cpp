@@ -1,5 +1,5 @@
 // Random programs of views, in-place writes and arguments that share memory: eager, jitted, with graph breaks and
-// differentiated by value_and_grad. tools/random_writes compares them with PyTorch.
+// differentiated by value_and_grad. tools/fuzz writes compares them with PyTorch.
 #include <cmath>
 #include <cstdio>
 #include <functional>

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the subjects of commits: one topic, imperative, at most 72 characters, a body for whatever is not obvious.
 
-usage: tools/check_commits [RANGE]; without a range, the commits since this check was added.
+usage: tools/check commits [RANGE]; without a range, the commits since this check was added.
 """
 import re
 import subprocess
@@ -40,7 +40,7 @@ def faults_of(subject: str) -> list[str]:
 
 
 def default_range() -> str:
-    added = git("log", "--diff-filter=A", "--format=%H", "--", "tools/check_commits").split()
+    added = git("log", "--diff-filter=A", "--format=%H", "--", "tools/check_commits", "tools/checks/commits.py").split()
     return f"{added[-1]}..HEAD" if added else "HEAD~0..HEAD"
 
 

@@ -170,7 +170,7 @@ def main():
     parser.add_argument("--text", type=pathlib.Path, help="text to learn from (some made-up lines)")
     options = parser.parse_args()
     if not options.program.is_file():
-        sys.exit(f"crash_test: there is no program {options.program}")
+        sys.exit(f"crash: there is no program {options.program}")
     with tempfile.TemporaryDirectory(prefix="fulgurite_crash_") as name:
         folder = pathlib.Path(name)
         text = options.text

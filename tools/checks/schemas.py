@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Compares each operator's parameters with PyTorch's: names, order, kinds, defaults, keyword-only. Needs a Python with PyTorch.
 
-usage: tools/check_schemas [--print]
+usage: tools/check schemas [--print]
 
 PyTorch's side is the Python signature of functions written in Python, and ATen's schemas of the others; where PyTorch has several overloads,
 one record stands for all of them: it must have every parameter that one of them has, in their order, accept what each accepts, and be
-keyword-only where they are. Accepting more is not a difference. Differences must be those of tools/schema_differences.txt, which gives a
+keyword-only where they are. Accepting more is not a difference. Differences must be those of tools/checks/schema_differences.txt, which gives a
 reason for each; the tool fails when it finds others, or when one of these is gone. --print lists what it finds.
 """
 import inspect
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import torch
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import generate_operators  # noqa: E402
 
 DIFFERENCES = Path(__file__).resolve().parent / "schema_differences.txt"
