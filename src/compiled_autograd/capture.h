@@ -7,7 +7,7 @@
 
 #include "compiled_autograd/backward_graph.h"
 #include "compiled_autograd/backward_key.h"
-#include "compiled_autograd/effects.h"
+#include "compiled_autograd/run/effects.h"
 #include "compiled_autograd/size_pattern.h"
 
 namespace fulgurite {

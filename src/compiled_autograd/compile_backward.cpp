@@ -4,7 +4,7 @@
 
 #include "compiled_autograd/explain_miss.h"
 #include "compiled_autograd/order_reads_before_hooks.h"
-#include "compiled_autograd/run_lines.h"
+#include "compiled_autograd/run/run_lines.h"
 #include "ir/symbolic/specialize_symbols.h"
 #include "support/context.h"
 #include "support/log.h"

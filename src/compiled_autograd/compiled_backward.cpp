@@ -10,7 +10,7 @@
 #include "autograd/engine/modes.h"
 #include "compiled_autograd/captures.h"
 #include "compiled_autograd/compile_backward.h"
-#include "compiled_autograd/run_lines.h"
+#include "compiled_autograd/run/run_lines.h"
 #include "ops/core/dispatch.h"
 #include "support/context.h"
 #include "support/log.h"

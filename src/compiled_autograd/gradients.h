@@ -3,7 +3,7 @@
 #include <iterator>
 #include <vector>
 
-#include "compiled_autograd/effects.h"
+#include "compiled_autograd/run/effects.h"
 
 namespace fulgurite {
 

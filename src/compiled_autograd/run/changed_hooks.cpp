@@ -5,7 +5,7 @@
 
 #include "autograd/engine/accumulate_grad.h"
 #include "autograd/hooks/node_hooks.h"
-#include "compiled_autograd/effects.h"
+#include "compiled_autograd/run/effects.h"
 #include "support/context.h"
 
 namespace fulgurite {

@@ -1,4 +1,4 @@
-#include "compiled_autograd/run_lines.h"
+#include "compiled_autograd/run/run_lines.h"
 
 #include <algorithm>
 

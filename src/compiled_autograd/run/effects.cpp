@@ -1,4 +1,4 @@
-#include "compiled_autograd/effects.h"
+#include "compiled_autograd/run/effects.h"
 
 #include <algorithm>
 
