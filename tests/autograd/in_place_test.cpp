@@ -35,6 +35,27 @@ TEST("an in-place operator gives the tensor a new history") {
   expect_near(values(x.grad()), {3, 5});  // (x + 1) x
 }
 
+TEST("what a value without history overwrites has a gradient of zeros, as in PyTorch") {
+  const auto gradient_after = [](const auto& write) {
+    const Tensor x = leaf({1, 2}), h = x * 2;
+    write(h);
+    sum(h + 3).backward();
+    return values(x.grad());
+  };
+  expect_equal(gradient_after([](Tensor h) { h.zero_(); }), std::vector<float>{0, 0});
+  expect_equal(gradient_after([](Tensor h) { h.fill_(3); }), std::vector<float>{0, 0});
+  expect_equal(gradient_after([](Tensor h) { h.copy_(ones({2})); }), std::vector<float>{0, 0});
+  expect_equal(gradient_after([](Tensor h) { h(Slice()) = 3.0; }), std::vector<float>{0, 0});
+  expect_equal(gradient_after([](Tensor h) { h[0].zero_(); }), std::vector<float>{0, 1 * 2});
+}
+
+TEST("an old value that its own backward reads cannot be overwritten") {
+  const Tensor x = leaf({1, 2}), y = exp(x);
+  y.zero_();
+  expect_error([&] { sum(y).backward(); },
+               "a tensor needed for backward was changed in place: cpu f32[2], output 0 of ExpBackward0");
+}
+
 TEST("a tensor without history takes that of what is written into it") {
   const Tensor w = leaf({2, 3}), buffer = zeros({2});
   buffer.copy_(w * 2);

@@ -332,6 +332,17 @@ TEST("hooks stay with the value before a write, in both modes") {
       "15.000000 3.000000 30.000000 ", 1);
 }
 
+TEST("what a value without history overwrites has a gradient of zeros, in both modes") {
+  expect_same(
+      [] {
+        const Tensor x = leaf({1, 2}), h = x * 2;
+        h.zero_();
+        sum(h + 3).backward();
+        return text_of(x.grad());
+      },
+      "0.000000 0.000000 ", 1);
+}
+
 TEST("parameters accumulate in PyTorch's order, in both modes") {
   expect_same(
       [] {

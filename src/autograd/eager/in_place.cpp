@@ -87,26 +87,37 @@ struct BaseSlice {
   }
 };
 
-/// dest.copy_(source): the complete gradient goes to the source.
+/// dest.copy_(source): the complete gradient goes to the source, and zeros go to the old history, if given.
 class CopyNode final : public TracedNode {
  public:
-  explicit CopyNode(Edge source) {
-    add_to_hash(1);
+  explicit CopyNode(Edge source, Edge old = {}) : has_old_(old.node != nullptr) {
+    add_to_hash(has_old_ ? 4 : 1);
     add_edge(std::move(source));
+    if (has_old_) add_edge(std::move(old));
   }
   std::string name() const override { return "CopyBackwards"; }
   size_t output_count() const override { return 1; }
-  std::vector<Tensor> apply(std::vector<Tensor> gradients, const NodeRun&) override { return gradients; }
+  std::vector<Tensor> apply(std::vector<Tensor> gradients, const NodeRun&) override {
+    if (has_old_) {
+      const Tensor& gradient = gradients[0];
+      gradients.push_back(gradient.defined() ? make_zeros({gradient.shape(), gradient.dtype(), {}}) : Tensor());
+    }
+    return gradients;
+  }
   void append_saved(std::vector<Tensor>&, bool) override {}
   std::vector<Tensor> record(std::span<const Tensor>, std::vector<Tensor> gradients, const NodeRun&,
                              std::span<const Int>) override {
+    if (has_old_) gradients.push_back(zeros_like(gradients[0]));
     return gradients;
   }
-  void append_key(KeyWords& key) const override { key.push_back(1); }
+  void append_key(KeyWords& key) const override { key.push_back(has_old_ ? 4 : 1); }
   bool append_structure(KeyWords& words, std::vector<int64_t>&) const override {
     append_key(words);
     return true;
   }
+
+ private:
+  bool has_old_;
 };
 
 /// A view recreated after a write: its gradient is a slice of the base's.
@@ -278,7 +289,9 @@ void write_with_history(const Tensor& source, const Tensor& destination, Write&&
   if (destination.impl()->base) return write_view(source, destination, write);
   require(!(destination.requires_grad() && node_of(destination) == nullptr),
           "the tensor written is a leaf that requires grad; wrap the write in NoGrad, or write into a copy");
-  auto node = std::make_shared<CopyNode>(gradient_edge(source));
+  // A value with a history may have been computed from the old one; one without would leave the old one no gradient.
+  Edge old = source.requires_grad() ? Edge{} : gradient_edge(destination);
+  auto node = std::make_shared<CopyNode>(gradient_edge(source), std::move(old));
   write();
   set_history(destination, std::move(node), 0);
   ++destination.impl()->history;
