@@ -13,10 +13,9 @@ if(FULGURITE_SANITIZE)
 endif()
 
 # Reading headers is half of the compiler's work for a short file: the standard library's and those that most files of a
-# target include are precompiled. Sanitized builds go without, so that missing includes are found, and so do builds with
-# all warnings: from precompiled headers g++ 12 reports faults in std::string.
+# target include are precompiled. A build without them finds missing includes.
 set(fulgurite_standard_headers)
-if(NOT FULGURITE_SANITIZE)
+if(FULGURITE_PRECOMPILED_HEADERS)
   foreach(header algorithm array cstdint functional initializer_list map memory optional ostream set span string string_view tuple
           unordered_map utility variant vector)
     list(APPEND fulgurite_standard_headers <${header}>)
