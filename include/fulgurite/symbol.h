@@ -19,6 +19,7 @@ struct BoundSymbol;
 struct SourceLocation;
 struct ViewGeometry;
 class Tensor;
+class Value;
 
 /// One parameter of an operator, as its signature spells it.
 struct Parameter {
@@ -72,9 +73,8 @@ struct Signature {
 struct Traits {
   bool pointwise = false;  // each result element depends only on the broadcast elements of the operands
   bool reduction = false;
-  bool view = false;      // the result shares the first tensor's storage if strides allow
-  bool random = false;    // consumes RNG: kept in program order, never merged or recomputed
-  bool in_place = false;  // writes into its first tensor
+  bool view = false;    // the result shares the first tensor's storage if strides allow
+  bool random = false;  // consumes RNG: kept in program order, never merged or recomputed
   /// There is a name_() that writes the result into the first tensor; pointwise operators all have one.
   bool has_in_place_form = false;
   bool side_effect = false;           // kept even if its results are unused
@@ -84,11 +84,68 @@ struct Traits {
   bool structural = false;            // belongs to the trace itself: return, del, unpack, …
 };
 
+/// The part that a symbol has in traces.
+enum class SymbolKind : uint8_t {
+  operation,            // computes values or checks a guard: passes read its traits
+  custom_function,      // a user's function with a backward of its own
+  returning,            // ends a trace
+  deletion,             // ends the life of values
+  unpacking,            // reads the items of a collection
+  clearing,             // empties a collection
+  writing,              // writes its first argument into the memory of its second
+  reading_gradient,     // reads the cotangent of a result
+  adding_gradient,      // adds to the cotangent of a value
+  once_differentiable,  // refuses a second derivative
+  refusing_gradient,    // fails
+  reading_shape,        // reads the sizes of a tensor
+  indexing,             // x[i, …]
+  note,                 // text
+};
+
+/// The result of an operator as a function of its operands, with other arguments fixed and rounding aside.
+enum class Linearity : uint8_t {
+  unknown,
+  first,       // linear in the first operand
+  sum,         // the first operand plus a multiple of the second
+  difference,  // the first operand minus a multiple of the second
+  product      // linear in the first operand, and linear in the second
+};
+/// The way in which a reduction combines the elements of its first operand.
+enum class Reduction : uint8_t { other, sum, mean, largest, smallest, variance };
+/// The elements of a new tensor that are all equal: 0, or the second argument.
+enum class Fill : uint8_t { none, zero, second_argument };
+/// A product of two matrices: a b, or a bᵀ plus an optional third operand.
+enum class MatrixProduct : uint8_t { none, plain, transposed };
+/// The dtype that autocast converts operands to: its own, f32, or the widest of theirs. Operators with `inside` run
+/// their decomposition without autocast.
+enum class AutocastPolicy : uint8_t { none, narrow, wide, widest, inside };
+
+/// Facts about an operator of the library that passes, the code generator and the runtime rely on.
+struct Semantics {
+  Linearity linearity = Linearity::unknown;
+  Reduction reduction = Reduction::other;
+  Fill fill = Fill::none;
+  MatrixProduct matrix_product = MatrixProduct::none;
+  AutocastPolicy autocast = AutocastPolicy::none;
+  bool exact = false;               // elements are the first operand's up to sign or 0: nothing is rounded
+  bool equality = false;            // compares elements for equality
+  bool conversion = false;          // the first operand's elements in another dtype
+  bool copy = false;                // a new tensor with the first operand's elements
+  bool concatenation = false;       // the operands one after another along a dimension
+  bool broadcast = false;           // a view that repeats elements along new dimensions and those of size 1
+  bool keeps_order = false;         // a view whose elements have the first operand's order
+  bool may_copy = false;            // a view for some strides of the first operand, else a copy
+  bool never_copies = false;        // a view whatever its decomposition
+  bool scatter_update = false;      // the first operand with other elements at some indices
+  bool elementwise_update = false;  // each result element depends on the operands' elements at its index
+  bool class_loss = false;          // a loss that reads one element of each row, or its cotangent
+  bool last_edge_first = false;     // autograd visits its last operand first, as PyTorch does
+  int8_t table = -1;                // the operand of which only the elements at indices are read
+};
+
 /// Value ranges for tests: arguments in the domain of the rules.
 struct Samples {
   double low = -2, high = 2;
-  std::string_view excused{};  // why the conformance tolerance is wider or a sample excused
-  double tolerance_scale = 1;
 };
 
 /// The functions of an operator's record: result types, decomposition, gradient, strides of a view, and write through a
@@ -98,6 +155,10 @@ using DecomposeRule = void (*)(std::span<const Argument>, Results&, SourceLocati
 using GradientRule = void (*)(Gradient&);
 using ViewRule = bool (*)(std::span<const Argument>, ViewGeometry&);
 using WriteRule = Tensor (*)(std::span<const Argument>, const Tensor& value, SourceLocation);
+/// Makes `op` add to `sum` what a call with these arguments adds to zeros; returns false if no op does.
+using AccumulateRule = bool (*)(std::span<const Value> arguments, const Value& sum, BoundSymbol& op);
+/// The floating-point operations of an op.
+using CostRule = int64_t (*)(const BoundSymbol&);
 
 /// An operator. Declared once, as one constant record, in the file of its family under src/ops/.
 struct Symbol {
@@ -113,12 +174,16 @@ struct Symbol {
   ViewRule view = nullptr;
   /// For views: the first argument after `value` has been written through the view.
   WriteRule write = nullptr;
-  /// For pointwise operators: the scalar expression, with operands {0}, {1}, …
-  std::string_view scalar{};
+  /// For ops that add to elements at indices: the same into another tensor.
+  AccumulateRule accumulate = nullptr;
+  /// Without one an op has one operation for each element of its results, a reduction one for each of its operand.
+  CostRule cost = nullptr;
   /// The Python form if it is not "qualified name(arguments)": "{0}.to({1})"; and a definition that it needs above the
   /// function.
   std::string_view python{}, python_definition{};
+  SymbolKind kind = SymbolKind::operation;
   Traits traits{};
+  Semantics semantics{};
   Samples samples{};
 
   std::string_view name() const { return signature.name; }

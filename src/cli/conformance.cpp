@@ -108,10 +108,8 @@ std::vector<Tensor> run_call(const Case& c, const std::vector<Tensor>& inputs) {
   return results;
 }
 
-double tolerance_scale(const Case& c) { return c.symbol->samples.tolerance_scale; }
-
 // "" when close by the rules of the cases' README, else what differs.
-std::string compare(const Case& c, const Tensor& ours, const Tensor& reference, const std::string& what) {
+std::string compare(const Tensor& ours, const Tensor& reference, const std::string& what) {
   if (!ours.defined()) return what + " is missing";
   if (ours.dtype() != reference.dtype() || !(ours.shape() == reference.shape()))
     return what + " is " + std::string(name(ours.dtype())) + ours.shape().text() + ", expected " +
@@ -123,8 +121,8 @@ std::string compare(const Case& c, const Tensor& ours, const Tensor& reference, 
     if (std::isfinite(value)) largest = std::max(largest, std::fabs(value));
   const bool exact = !is_floating(reference.dtype());
   const bool low = reference.dtype() == Dtype::bf16 || reference.dtype() == Dtype::f16;
-  const double relative = exact ? 0 : (low ? 1.6e-2 : 1e-5) * tolerance_scale(c);
-  const double absolute = exact ? 0 : (low ? 1e-2 : 1e-6) * tolerance_scale(c);
+  const double relative = exact ? 0 : low ? 1.6e-2 : 1e-5;
+  const double absolute = exact ? 0 : low ? 1e-2 : 1e-6;
   for (size_t i = 0; i < a.size(); ++i) {
     if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
     if (std::fabs(a[i] - b[i]) <= absolute * largest + relative * std::fabs(b[i])) continue;
@@ -161,7 +159,7 @@ std::string check_run(const Case& c, const Runner& run, const std::string& how) 
     return how + ": " + std::to_string(results.size()) + " results, expected " + std::to_string(expected.items.size());
   for (size_t i = 0; i < results.size(); ++i) {
     const std::string problem =
-        compare(c, results[i], c.tensors->at(expected.items[i].string), "result " + std::to_string(i));
+        compare(results[i], c.tensors->at(expected.items[i].string), "result " + std::to_string(i));
     if (!problem.empty()) return how + ": " + problem;
   }
   if (wanted.empty()) return "";
@@ -174,7 +172,7 @@ std::string check_run(const Case& c, const Runner& run, const std::string& how) 
       autograd::grad(outputs, wanted, cotangents, {.allow_unused = true, .materialize_grads = true});
   for (size_t i = 0; i < wanted.size(); ++i) {
     const Tensor& reference = c.tensors->at(gradients->find(wanted_names[i])->string);
-    const std::string problem = compare(c, grads[i], reference, "gradient of " + wanted_names[i]);
+    const std::string problem = compare(grads[i], reference, "gradient of " + wanted_names[i]);
     if (!problem.empty()) return how + ": " + problem;
   }
   return "";

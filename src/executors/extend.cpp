@@ -203,12 +203,11 @@ const Symbol& register_operator(UserExecutor& executor, std::string_view signatu
     check_answers(symbol, options.infer, false, "infer", at);
     check_parameters(symbol, options.infer.parameters(), "infer", at);
   }
-  if (options.traits.view || options.traits.in_place || options.traits.structural)
-    throw UserError(
-        text::cat(symbol.qualified_name(),
-                  ": a registered operator makes new tensors; the traits view, in_place and structural are the "
-                  "library's own"),
-        at);
+  if (options.traits.view || options.traits.structural)
+    throw UserError(text::cat(symbol.qualified_name(),
+                              ": a registered operator makes new tensors; the traits view and structural are the "
+                              "library's own"),
+                    at);
 
   symbol.description = std::make_unique<const std::string>(
       options.documentation.empty() ? text::cat("Registered by the executor ", executor.name, ".")
@@ -250,7 +249,7 @@ const Symbol& register_operator(UserExecutor& executor, std::string_view signatu
 
 void register_implementation(UserExecutor& executor, const Symbol& symbol, OperatorFunction run,
                              ImplementationOptions options, SourceLocation at) {
-  if (symbol.traits.structural || symbol.traits.view || symbol.traits.in_place)
+  if (symbol.traits.structural || symbol.traits.view)
     throw UserError(
         text::cat(symbol.qualified_name(), " is part of traces, a view or a write: no executor implements it"), at);
   if (!run && !options.execution_transform && !options.grad_transform)

@@ -166,7 +166,7 @@ class UserFuser {
 
 void add_supported(std::vector<SupportedSymbol>& supported, const Symbol& symbol, OperatorFunction checker,
                    SourceLocation at) {
-  if (symbol.traits.structural || symbol.traits.in_place)
+  if (symbol.traits.structural)
     throw UserError(text::cat(symbol.qualified_name(), " is part of traces, or a write: it is in no region"), at);
   if (checker) {
     check_answers(symbol, checker, true, "checker", at);

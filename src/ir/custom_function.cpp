@@ -11,15 +11,10 @@ namespace {
 size_t forward_count(const BoundSymbol& bound) {
   const std::span<const BoundSymbol> ops = bound.subsymbols.read();
   if (!is_custom_function(bound)) return ops.size();
-  const auto reads_cotangent = [](const BoundSymbol& line) {
-    return line.symbol->qualified_name() == "prims.get_grad";
-  };
-  return static_cast<size_t>(std::ranges::find_if(ops, reads_cotangent) - ops.begin());
+  return static_cast<size_t>(std::ranges::find_if(ops, is_get_grad) - ops.begin());
 }
 
 }  // namespace
-
-bool is_custom_function(const BoundSymbol& bound) { return bound.symbol->qualified_name().starts_with("autograd."); }
 
 std::span<const BoundSymbol> forward_lines(const BoundSymbol& bound) {
   return bound.subsymbols.read().first(forward_count(bound));

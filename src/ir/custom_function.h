@@ -3,6 +3,8 @@
 
 #include <fulgurite/trace.h>
 
+#include "ir/structural.h"
+
 namespace fulgurite {
 
 // A custom function in a trace is one op, named after it, whose subsymbols are its recorded forward, then its recorded
@@ -20,7 +22,6 @@ namespace fulgurite {
 // The arguments are all values that the subsymbols use; the results are the function's, then the forward values that
 // the backward needs (so the op above would return t1 as well). Only differentiation reads the backward.
 
-bool is_custom_function(const BoundSymbol&);
 /// A custom function's forward; all subsymbols of any other symbol.
 std::span<const BoundSymbol> forward_lines(const BoundSymbol&);
 /// A custom function's backward; empty for any other symbol.

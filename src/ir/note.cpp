@@ -9,6 +9,7 @@ namespace {
 constinit const Symbol note_symbol{
     .signature = "prims.note() -> ()",
     .documentation = "Text above the next line of a printed trace.",
+    .kind = SymbolKind::note,
     .traits = {.side_effect = true, .structural = true},
 };
 
@@ -20,7 +21,5 @@ BoundSymbol note_line(std::string text) {
   line.args.push_back(Value(std::move(text)));
   return line;
 }
-
-bool is_note(const BoundSymbol& bound) { return bound.symbol == &note_symbol; }
 
 }  // namespace fulgurite

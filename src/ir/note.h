@@ -3,10 +3,11 @@
 
 #include <fulgurite/trace.h>
 
+#include "ir/structural.h"
+
 namespace fulgurite {
 
 /// An op that is only text: printed as comments, never executed.
 BoundSymbol note_line(std::string text);
-bool is_note(const BoundSymbol&);
 
 }  // namespace fulgurite

@@ -11,7 +11,7 @@
 #include "jit/graph_breaks/graph_breaks.h"
 #include "ops/core/autocast.h"
 #include "ops/core/dispatch.h"
-#include "ops/structural/structural.h"
+#include "ir/structural.h"
 #include "support/base/standard_library.h"
 #include "support/log.h"
 #include "support/text/text.h"

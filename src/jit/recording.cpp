@@ -12,7 +12,7 @@
 #include "jit/arguments/leaf_names.h"
 #include "jit/arguments/shared_arguments.h"
 #include "ops/core/autocast.h"
-#include "ops/structural/structural.h"
+#include "ir/structural.h"
 #include "tracing/tracer.h"
 #include "transforms/in_place.h"
 

@@ -6,7 +6,7 @@
 #include <fulgurite/symbol.h>
 
 #include "ir/analysis/trace_values.h"
-#include "ops/structural/structural.h"
+#include "ir/structural.h"
 #include "pipeline/debug/slice.h"
 #include "runtime/copy_elements.h"
 #include "support/text/text.h"

@@ -5,7 +5,7 @@
 #include "ir/analysis/trace_values.h"
 #include "ops/generated/symbols.h"
 #include "ops/structural/custom_function_symbols.h"
-#include "ops/structural/structural.h"
+#include "ir/structural.h"
 
 namespace fulgurite {
 

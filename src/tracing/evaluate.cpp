@@ -3,7 +3,7 @@
 
 #include "ir/analysis/trace_values.h"
 #include "ops/core/autocast.h"
-#include "ops/structural/structural.h"
+#include "ir/structural.h"
 #include "tracing/argument_pack.h"
 #include "tracing/custom_function.h"
 #include "tracing/evaluate.h"

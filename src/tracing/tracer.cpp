@@ -9,7 +9,7 @@
 
 #include "ir/analysis/trace_values.h"
 #include "ops/core/autocast.h"
-#include "ops/structural/structural.h"
+#include "ir/structural.h"
 #include "support/text/base_name.h"
 
 namespace fulgurite {

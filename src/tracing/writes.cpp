@@ -21,8 +21,6 @@ namespace fulgurite {
 
 namespace {
 
-bool may_be_copy(const Symbol& symbol) { return &symbol == &reshape_symbol || &symbol == &contiguous_symbol; }
-
 /// A view's call, applied to `viewed` instead of its original operand.
 class ViewCall final : public ArgumentPack::Resolver {
  public:
@@ -70,7 +68,7 @@ void Tracer::leave_scope(TensorImpl& result, const Symbol& symbol, Arguments arg
   }
   View& view = views_[result.view];
   view.scope = open_scopes_.back();
-  view.shares_surely = view.shares_surely || &symbol == &view_symbol;
+  view.shares_surely = view.shares_surely || symbol.semantics.never_copies;
 }
 
 bool Tracer::geometry(const TensorImpl& handle, ViewGeometry& out) {
@@ -101,7 +99,7 @@ bool Tracer::geometry(const TensorImpl& handle, ViewGeometry& out) {
 
 Tracer::Sharing Tracer::sharing(const TensorImpl& handle) {
   const View& view = views_[handle.view];
-  if (view.shares_surely || !may_be_copy(*view.symbol)) return Sharing::shares;
+  if (view.shares_surely || !view.symbol->semantics.may_copy) return Sharing::shares;
   ViewGeometry viewed, out;
   if (!geometry(*handle.base, viewed)) return Sharing::unknown;
   const ViewCall call(*view.symbol, view.args, without_memory(viewed, handle.proxy->dtype));

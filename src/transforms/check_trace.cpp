@@ -8,7 +8,7 @@
 #include "ir/analysis/trace_values.h"
 #include "ir/analysis/uses.h"
 #include "ops/core/dispatch.h"
-#include "ops/structural/structural.h"
+#include "ir/structural.h"
 #include "tracing/argument_pack.h"
 
 namespace fulgurite {

@@ -24,6 +24,9 @@ NOT_IN_PUBLIC_HEADERS = {"iostream", "sstream", "algorithm", "fstream", "regex",
 FIRST_INCLUDE, BEHIND_INCLUDES, LAST_INCLUDE = (f"#include <fulgurite/detail/{name}.h>\n" for name in
                                                 ("requirements", "hide_macros", "restore_macros"))
 PARTS_OF_HEADERS = {"hide_macros.h", "restore_macros.h"}
+# Symbols recognized by address or by name. Only the records in src/ops do so; the kinds of symbols are tested by src/ir/structural.h.
+KNOWN_SYMBOL = re.compile(r'[!=]=\s*&(?:\w+::)*\w+_symbol\b|&(?:\w+::)*\w+_symbol\s*[!=]=|\b(?:qualified_name|symbol(?:->|\.)name)\(\)\s*[!=]=\s*"')
+SYMBOL_KIND = re.compile(r"\bSymbolKind::\w+")
 LEFTOVER = re.compile(r"\b(TODO|FIXME|XXX)\b")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
@@ -104,6 +107,18 @@ def lengths_and_leftovers(root):
             yield f"{relative(path, root)}: {found[0]} left behind"
 
 
+def operators_are_records(root):
+    for path in sources(root, "src"):
+        name = relative(path, root)
+        if name.startswith("src/ops/"):
+            continue
+        text = path.read_text()
+        for found in KNOWN_SYMBOL.finditer(text):
+            yield f"{name}: {found[0]}; ask the operator's record, or test its kind with ir/structural.h"
+        if not name.startswith("src/ir/") and (found := SYMBOL_KIND.search(text)):
+            yield f"{name}: {found[0]}; test the kind of a symbol with ir/structural.h"
+
+
 def compile_alone(root, compiler, includes):
     flags = [compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", *(f"-I{i}" for i in includes), "-x", "c++", "-"]
 
@@ -148,7 +163,7 @@ def main():
 
     broken = 0
     for rule in (include_directions(root), public_headers_are_light(root), public_headers_hide_macros(root),
-                 lengths_and_leftovers(root), folder_sizes(root),
+                 lengths_and_leftovers(root), folder_sizes(root), operators_are_records(root),
                  readme_program_is_an_example(root),
                  compile_alone(root, options.compiler, includes), umbrella_is_cheap(root, options.compiler, includes)):
         for complaint in rule:

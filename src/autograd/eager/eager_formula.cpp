@@ -10,7 +10,7 @@
 #include "ir/symbolic/guards.h"
 #include "ops/core/call_error.h"
 #include "ops/core/dispatch.h"
-#include "ops/structural/structural.h"
+#include "ir/structural.h"
 #include "runtime/copy_elements.h"
 #include "support/text/text.h"
 #include "tensor/tensor_impl.h"

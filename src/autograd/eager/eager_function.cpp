@@ -69,7 +69,7 @@ EagerFunction::EagerFunction(const Symbol& symbol, Arguments arguments, SourceLo
     : symbol_(&symbol),
       node_name_(node_name_of(symbol.name())),
       structure_hash_(call_structure_hash(symbol, arguments)),
-      reverses_edges_(&symbol == &linear_symbol),
+      reverses_edges_(symbol.semantics.last_edge_first),
       structure_(call_structure(symbol, arguments)) {
   options_.executors = default_executors();
   if (options_.executors.empty()) options_.executors = {"eager"};

@@ -8,7 +8,7 @@
 #include "autograd/eager/in_place.h"
 #include "executors/gradient_rules.h"
 #include "ops/core/call_error.h"
-#include "ops/structural/structural.h"
+#include "ir/structural.h"
 #include "tensor/pending.h"
 #include "tensor/write_count.h"
 #include "tracing/tracer.h"

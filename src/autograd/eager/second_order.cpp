@@ -5,7 +5,7 @@
 #include <fulgurite/error.h>
 
 #include "ir/analysis/trace_values.h"
-#include "ops/structural/structural.h"
+#include "ir/structural.h"
 #include "support/text/text.h"
 
 namespace fulgurite {

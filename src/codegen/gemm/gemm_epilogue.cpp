@@ -147,8 +147,7 @@ class EpilogueLowering {
     std::vector<std::string> parts;
     if (ops_.bias) parts.push_back(text::cat("add_", *ops_.bias));
     for (const BoundSymbol* op : ops_.loop_nest.ops)
-      if (op->symbol != &prims_convert_element_type_symbol)
-        parts.push_back(identifier(std::string(op->symbol->name())));
+      if (!op->symbol->semantics.conversion) parts.push_back(identifier(std::string(op->symbol->name())));
     if (parts.size() > max_parts) {
       const std::string more = text::cat("and_", parts.size() - max_parts + 1, "_more");
       parts.resize(max_parts - 1);

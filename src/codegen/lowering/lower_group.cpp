@@ -51,10 +51,7 @@ Tensor Shapes::tensor(const detail::Ref<TensorProxy>& proxy) {
   return meta_tensor(sizes, contiguous_strides(sizes), 0, proxy->dtype);
 }
 
-bool is_reduction(const Symbol& symbol) {
-  return &symbol == &sum_symbol || &symbol == &mean_symbol || &symbol == &amax_symbol || &symbol == &amin_symbol ||
-         &symbol == &var_symbol;
-}
+bool is_reduction(const Symbol& symbol) { return symbol.semantics.reduction != Reduction::other; }
 
 namespace {
 
@@ -68,7 +65,7 @@ std::optional<Expression> expression_of_op(const BoundSymbol& bound) {
 
 bool has_expression(const BoundSymbol& bound) {
   const Symbol& symbol = *bound.symbol;
-  if (is_reduction(symbol) || &symbol == &prims_convert_element_type_symbol || is_transparent_view(bound)) return true;
+  if (is_reduction(symbol) || symbol.semantics.conversion || is_transparent_view(bound)) return true;
   if (symbol.traits.view || symbol.traits.structural || bound.outputs.empty() || !bound.outputs.read()[0].is_tensor())
     return false;
   if (symbol.traits.pointwise && expression_of_op(bound)) return true;
@@ -81,7 +78,7 @@ bool is_plain(const BoundSymbol& bound) {
   const Shape& shape = bound.outputs.read()[0].tensor().shape;
   const auto long_ones = std::ranges::count_if(shape, [](const Int& size) { return size.hint() != 1; });
   if (long_ones == 0 || long_ones > max_dimensions) return false;
-  if (&symbol == &prims_convert_element_type_symbol) return true;
+  if (symbol.semantics.conversion) return true;
   return symbol.traits.pointwise && expression_of_op(bound);
 }
 
@@ -146,7 +143,7 @@ void GroupLowering::look_at_sizes(const BoundSymbol& bound, int64_t& most) {
   };
   for (const BoundSymbol& subsymbol : bound.subsymbols) look_at_sizes(subsymbol, most);
   for_each_output(bound, look_at);
-  if (is_reduction(*bound.symbol) || is_transparent_view(bound) || bound.symbol == &gather_symbol)
+  if (is_reduction(*bound.symbol) || is_transparent_view(bound) || bound.symbol->semantics.table == 0)
     look_at(bound.args.at(0));
 }
 
@@ -175,7 +172,7 @@ void GroupLowering::look_ahead(const BoundSymbol& bound) {
 void GroupLowering::lower(const BoundSymbol& bound) {
   const Symbol& symbol = *bound.symbol;
   if (is_reduction(symbol)) return lower_reduction(bound);
-  if (&symbol == &prims_convert_element_type_symbol) return lower_conversion(bound);
+  if (symbol.semantics.conversion) return lower_conversion(bound);
   if (is_transparent_view(bound)) return lower_view(bound);
   if (const IndexingRule rule = indexing_rule(symbol)) return (this->*rule)(bound);
   if (symbol.traits.pointwise)
@@ -332,7 +329,7 @@ void GroupLowering::lower_expression(const BoundSymbol& bound, const Expression&
     texts[static_cast<size_t>(i)] = std::move(text);
     result.dimensions |= kernel_.values[operand].dimensions;
   }
-  if (bound.symbol == &eq_symbol || bound.symbol == &ne_symbol) keep_exact_comparisons(result.operands);
+  if (bound.symbol->semantics.equality) keep_exact_comparisons(result.operands);
   result.expression = filled(expression.text, {texts.data(), texts.size()});
   if (const auto share = share_of_row(result)) result = *share;
   const bool stays = lanes_of(expression.computed) == Lanes::floats && lanes_of(result.dtype) == Lanes::floats;

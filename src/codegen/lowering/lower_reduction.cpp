@@ -25,6 +25,8 @@ int64_t element_count(const Sizes& sizes) {
   return count;
 }
 
+bool is_extremum(Reduction reduction) { return reduction == Reduction::largest || reduction == Reduction::smallest; }
+
 }  // namespace
 
 void GroupLowering::lower_reduction(const BoundSymbol& bound) {
@@ -36,7 +38,8 @@ void GroupLowering::lower_reduction(const BoundSymbol& bound) {
   const int operand = value_of(input);
   const Dimensions from = node(input).dimensions;
   const auto is_reduced = reduced_dims(arguments[1], static_cast<int64_t>(from.size()));
-  const bool keeps = arguments[&symbol == &var_symbol ? 3 : 2].boolean();
+  const auto keepdim = std::ranges::find(symbol.signature.params(), "keepdim", &Parameter::name);
+  const bool keeps = arguments[static_cast<size_t>(keepdim - symbol.signature.params().begin())].boolean();
   int reduced = 0, all = 0;
   Dimensions to;
   for (size_t d = 0; d < from.size(); ++d) {
@@ -57,12 +60,11 @@ void GroupLowering::lower_reduction(const BoundSymbol& bound) {
     const TensorProxy& result = bound.outputs.at(0).tensor();
     int value = row_reduction(symbol, arguments, operand, result.dtype, result.name, kept);
     // Rounding one value per row costs nothing. An extremum is an element, so it is as exact as its operand.
-    const bool is_extremum = &symbol == &amax_symbol || &symbol == &amin_symbol;
-    if (is_extremum) kernel_.values[value].is_rounded = kernel_.values[operand].is_rounded;
+    if (is_extremum(symbol.semantics.reduction)) kernel_.values[value].is_rounded = kernel_.values[operand].is_rounded;
     else if (depth_ == 0 || rounds()) value = rounded(value);
     return set_result(bound, value, std::move(to));
   }
-  if (&symbol != &sum_symbol || !is_of_columns)
+  if (symbol.semantics.reduction != Reduction::sum || !is_of_columns)
     throw UnsupportedOp{"unsupported reduction: only trailing dimensions or all leading dimensions"};
   require_rows(std::popcount(static_cast<unsigned>(reduced)));
   column_reduction(bound, operand, kept, std::move(to));
@@ -121,15 +123,16 @@ int GroupLowering::reduce(Kind kind, int operand, int dimensions, const std::str
 
 int GroupLowering::row_reduction(const Symbol& symbol, Arguments arguments, int operand, Dtype result,
                                  const std::string& name, int kept) {
-  if (&symbol == &amax_symbol || &symbol == &amin_symbol) {
-    const Kind kind = &symbol == &amax_symbol ? Kind::largest : Kind::smallest;
+  const Reduction reduction = symbol.semantics.reduction;
+  if (is_extremum(reduction)) {
+    const Kind kind = reduction == Reduction::largest ? Kind::largest : Kind::smallest;
     if (result != Dtype::boolean) return reduce(kind, operand, kept, name);
     const int found = reduce(kind, in_dtype(operand, Dtype::i32), kept, name + "_number");
     return compute("{0} != 0", {found}, result, name);
   }
-  if (&symbol == &var_symbol) return variance(arguments, accumulated(operand, result), result, name, kept);
+  if (reduction == Reduction::variance) return variance(arguments, accumulated(operand, result), result, name, kept);
   const int input = accumulated(operand, result);
-  if (&symbol == &sum_symbol) {
+  if (reduction == Reduction::sum) {
     if (const auto put = put_into_zeros_.find(input); put != put_into_zeros_.end())
       return in_dtype(put->second, result);
     const int total = reduce(Kind::sum, input, kept, name);

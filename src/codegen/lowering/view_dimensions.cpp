@@ -83,16 +83,15 @@ std::optional<Dimensions> only_grouping(const Sizes& sizes, const Sizes& loop_si
 }
 
 bool is_transparent_view(const BoundSymbol& bound) {
-  const Symbol* symbol = bound.symbol;
-  if (symbol == &expand_symbol || symbol == &unsqueeze_symbol || symbol == &squeeze_symbol) return true;
-  return symbol == &reshape_symbol &&
-         are_groups(hinted_sizes(bound.args.at(0).tensor()), hinted_sizes(bound.outputs.at(0).tensor()));
+  const Semantics& semantics = bound.symbol->semantics;
+  return semantics.broadcast || (semantics.keeps_order && are_groups(hinted_sizes(bound.args.at(0).tensor()),
+                                                                     hinted_sizes(bound.outputs.at(0).tensor())));
 }
 
 std::optional<Dimensions> dimensions_after_view(const BoundSymbol& bound, const Dimensions& from,
                                                 const std::optional<Dimensions>& aligned, const Sizes& loop_sizes) {
   const Sizes before = hinted_sizes(bound.args.at(0).tensor()), after = hinted_sizes(bound.outputs.at(0).tensor());
-  if (bound.symbol != &expand_symbol) return grouped(after, from, loop_sizes);
+  if (!bound.symbol->semantics.broadcast) return grouped(after, from, loop_sizes);
   Dimensions to;
   const size_t added = after.size() - before.size();
   for (size_t d = 0; d < after.size(); ++d) {
@@ -107,7 +106,7 @@ std::optional<Dimensions> dimensions_after_view(const BoundSymbol& bound, const 
 std::optional<Dimensions> dimensions_before_view(const BoundSymbol& bound, const Dimensions& to,
                                                  const Sizes& loop_sizes) {
   const Sizes before = hinted_sizes(bound.args.at(0).tensor()), after = hinted_sizes(bound.outputs.at(0).tensor());
-  if (bound.symbol != &expand_symbol) return grouped(before, to, loop_sizes);
+  if (!bound.symbol->semantics.broadcast) return grouped(before, to, loop_sizes);
   Dimensions from;
   const size_t added = after.size() - before.size();
   for (size_t d = 0; d < before.size(); ++d) from.push_back(before[d] == 1 ? 0 : to[d + added]);

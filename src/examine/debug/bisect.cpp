@@ -5,6 +5,7 @@
 #include "examine/debug/differences.h"
 #include "examine/debug/slice_inputs.h"
 #include "ir/analysis/trace_values.h"
+#include "ir/structural.h"
 #include "pipeline/debug/locate_mismatch.h"
 #include "pipeline/debug/slice.h"
 #include "pipeline/op_interpreter.h"
@@ -71,7 +72,7 @@ class Bisection {
       arguments.push_back(wanted ? *wanted : value_of(actual, arg));
     }
     // Written tensors are copied, so that later ops still read their inputs as they were.
-    if (op.bound_symbols.read()[0].symbol->qualified_name() == "prims.copy_") arguments = copies(arguments);
+    if (is_write(op.bound_symbols.read()[0])) arguments = copies(arguments);
     Program(op).run(arguments, results);
     return results;
   }

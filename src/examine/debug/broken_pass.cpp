@@ -8,7 +8,7 @@
 #include "examine/debug/differences.h"
 #include "examine/debug/slice_inputs.h"
 #include "ir/analysis/trace_values.h"
-#include "ops/structural/structural.h"
+#include "ir/structural.h"
 #include "pipeline/debug/locate_mismatch.h"
 #include "pipeline/debug/slice.h"
 #include "pipeline/op_interpreter.h"

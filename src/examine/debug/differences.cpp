@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ops/structural/structural.h"
+#include "ir/structural.h"
 #include "pipeline/debug/compare_tensors.h"
 #include "support/text/text.h"
 

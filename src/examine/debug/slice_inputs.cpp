@@ -6,6 +6,7 @@
 #include <fulgurite/symbol.h>
 
 #include "ir/analysis/trace_values.h"
+#include "ir/structural.h"
 #include "ops/core/dispatch.h"
 #include "pipeline/debug/slice.h"
 #include "support/text/text.h"
@@ -32,7 +33,7 @@ std::vector<Tensor> chosen(const Trace& trace, const Trace& slice, const std::ve
     throw UserError(text::cat(trace.name, " takes ", tensors, " tensors, got ", inputs.size()));
   // An item may be unpacked under another name.
   for (const BoundSymbol& bound : trace.bound_symbols.read()) {
-    if (bound.symbol->qualified_name() != "prims.unpack_sequence") continue;
+    if (!is_unpack(bound)) continue;
     const std::vector<Value> from = bound.flat_args(), to = bound.flat_outs();
     for (size_t i = 0; i < std::min(from.size(), to.size()); ++i)
       for (size_t k = 0; k < by_id.size() && from[i].is_tensor() && to[i].is_tensor(); ++k)

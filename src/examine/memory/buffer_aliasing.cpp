@@ -5,7 +5,7 @@
 #include <fulgurite/symbol.h>
 
 #include "ir/analysis/trace_values.h"
-#include "ops/structural/structural.h"
+#include "ir/structural.h"
 #include "runtime/plan/execution_plan.h"
 #include "support/containers/small_vector.h"
 

@@ -9,7 +9,7 @@
 #include "ir/printing/print_common.h"
 #include "ir/symbolic/specialize_symbols.h"
 #include "ops/core/rules.h"
-#include "ops/structural/structural.h"
+#include "ir/structural.h"
 #include "tensor/tensor_impl.h"
 #include "tracing/argument_pack.h"
 
@@ -41,7 +41,6 @@ class Storages final : public ArgumentPack::Resolver {
     if (bound.symbol->traits.structural) return;
     if (bound.symbol->traits.view && bound.symbol->view && !bound.implementation && make_view_of(bound)) return;
     if (is_write(bound)) return share(bound, bound.args[1]);
-    if (bound.symbol->traits.in_place) return share(bound, bound.args[0]);
     for_each_output(bound, [&](const Value& output) {
       if (!output.is_tensor()) return;
       if (const auto other = written_.find(output.tensor().id); other != written_.end())

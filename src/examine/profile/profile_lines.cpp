@@ -8,7 +8,7 @@
 #include "examine/fusions/find_fusion.h"
 #include "ir/analysis/trace_values.h"
 #include "ir/printing/print_common.h"
-#include "ops/structural/structural.h"
+#include "ir/structural.h"
 #include "runtime/slot_layouts.h"
 #include "support/text/text.h"
 
@@ -21,14 +21,6 @@ int64_t bytes_of(const SlotLayout& layout) {
   for (size_t d = 0; d < layout.sizes.size(); ++d)
     if (layout.strides[d] != 0 || layout.sizes[d] == 0) count *= layout.sizes[d];
   return count;
-}
-
-// The operand of which an operator reads only as many elements as it returns (a gather's table); -1: none.
-int table_of(std::string_view name) {
-  static constexpr std::array<std::string_view, 4> names = {"torch.index_select", "torch.gather", "torch.take",
-                                                            "torch.take_along_dim"};
-  if (name == "torch.nn.functional.embedding") return 1;
-  return std::ranges::find(names, name) != names.end() ? 0 : -1;
 }
 
 void count_bytes(const Step& step, const std::vector<SlotLayout>& layouts, Report::Line& op) {
@@ -51,7 +43,8 @@ void count_bytes(const Step& step, const std::vector<SlotLayout>& layouts, Repor
   for (const int operand : step.operands) {
     if (std::ranges::find(seen, operand) != seen.end()) continue;
     const int64_t bytes = bytes_of(layout(operand));
-    op.bytes_read += static_cast<int>(seen.size()) == table_of(op.name) ? std::min(bytes, written) : bytes;
+    op.bytes_read +=
+        static_cast<int>(seen.size()) == step.bound->symbol->semantics.table ? std::min(bytes, written) : bytes;
     seen.push_back(operand);
   }
 }

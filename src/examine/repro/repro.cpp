@@ -14,7 +14,7 @@
 #include "ir/analysis/trace_values.h"
 #include "ir/note.h"
 #include "jit/jit_state.h"
-#include "ops/structural/structural.h"
+#include "ir/structural.h"
 #include "pipeline/debug/compare_tensors.h"
 #include "pipeline/debug/slice.h"
 #include "runtime/slot_layouts.h"

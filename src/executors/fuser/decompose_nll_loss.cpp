@@ -30,7 +30,7 @@ void open(const BoundSymbol& bound, const BoundSymbol& parent, const Implementat
 }  // namespace
 
 bool is_class_loss(const BoundSymbol& bound) {
-  if (bound.symbol != &nll_loss_symbol && bound.symbol != &prims_nll_loss_backward_symbol) return false;
+  if (!bound.symbol->semantics.class_loss) return false;
   const bool is_plain = bound.args.size() < 3 || bound.args.read()[2].is_none();
   return is_plain && bound.args.at(1).tensor().shape.size() == 1 &&
          bound.outputs.at(0).tensor().dtype != Dtype::boolean;

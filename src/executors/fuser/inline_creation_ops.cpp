@@ -15,7 +15,9 @@ namespace {
 bool reads_sizes_alone(const BoundSymbol& bound) {
   bool has_tensor = false;
   for_each_argument(bound, [&](const Value& argument) { has_tensor = has_tensor || argument.is_tensor(); });
-  const auto is_constant = [](const BoundSymbol& subsymbol) { return subsymbol.symbol == &full_symbol; };
+  const auto is_constant = [](const BoundSymbol& subsymbol) {
+    return subsymbol.symbol->is_primitive() && subsymbol.symbol->semantics.fill == Fill::second_argument;
+  };
   return has_tensor && bound.implementation && bound.implementation->executor == "eager" &&
          bound.subsymbols.size() == 1 && std::ranges::all_of(bound.subsymbols, is_constant);
 }

@@ -6,7 +6,7 @@
 
 #include "codegen/lowering/lower_group.h"
 #include "ir/analysis/view_roots.h"
-#include "ops/structural/structural.h"
+#include "ir/structural.h"
 
 namespace fulgurite::fuser {
 

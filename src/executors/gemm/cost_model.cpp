@@ -45,8 +45,9 @@ const Sizes* profitable_sizes(Dtype dtype) {
 bool is_profitable_on_this_cpu(Dtype dtype) { return profitable_sizes(dtype) != nullptr; }
 
 bool accepts_gemm(const BoundSymbol& bound) {
-  const bool is_linear = bound.symbol == &linear_symbol;
-  if (!is_linear && bound.symbol != &matmul_symbol) return false;
+  const MatrixProduct product = bound.symbol->semantics.matrix_product;
+  if (product == MatrixProduct::none) return false;
+  const bool is_linear = product == MatrixProduct::transposed;
   const Sizes* const sizes = profitable_sizes(bound.outputs.at(0).tensor().dtype);
   if (sizes == nullptr) return false;
   const Shape &left = bound.args.at(0).tensor().shape, &right = bound.args.at(1).tensor().shape;

@@ -22,7 +22,7 @@ namespace fulgurite::fused_gemm {
 namespace {
 
 using codegen::is_half;
-bool is_conversion(const BoundSymbol& bound) { return bound.symbol == &prims_convert_element_type_symbol; }
+bool is_conversion(const BoundSymbol& bound) { return bound.symbol->semantics.conversion; }
 bool is_rounding(const BoundSymbol& bound) {
   return is_conversion(bound) && bound.args.at(0).tensor().dtype == Dtype::f32 &&
          is_half(bound.outputs.at(0).tensor().dtype);
@@ -117,7 +117,7 @@ class GemmFusions {
     const BoundSymbol& bound = trace_.bound_symbols[op];
     fuser::FusionGroup group;
     GemmOp product;
-    product.is_linear = bound.symbol == &linear_symbol;
+    product.is_linear = bound.symbol->semantics.matrix_product == MatrixProduct::transposed;
     product.form.number = bound.outputs.read()[0].tensor().dtype;
     product.form.left = take_operand(bound.args.read()[0], group);
     product.form.right = take_operand(bound.args.read()[1], group);

@@ -4,17 +4,18 @@
 #include <cstdlib>
 
 #include "ir/note.h"
+#include "ir/structural.h"
 
 namespace fulgurite {
 
 Statement statement_of(const Symbol& symbol) {
-  if (!symbol.traits.structural) return Statement::call;
-  const std::string_view name = symbol.qualified_name();
-  if (name == "prims.return") return Statement::result;
-  if (name == "prims.unpack_sequence") return Statement::unpack;
-  if (name == "prims.clear_collection") return Statement::clear;
-  if (name == "prims.del") return Statement::del;
-  return Statement::call;
+  switch (symbol.kind) {
+    case SymbolKind::returning: return Statement::result;
+    case SymbolKind::unpacking: return Statement::unpack;
+    case SymbolKind::clearing: return Statement::clear;
+    case SymbolKind::deletion: return Statement::del;
+    default: return Statement::call;
+  }
 }
 
 namespace {

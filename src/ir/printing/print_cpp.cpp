@@ -6,6 +6,7 @@
 #include "ir/analysis/uses.h"
 #include "ir/custom_function.h"
 #include "ir/printing/print_common.h"
+#include "ir/structural.h"
 
 namespace fulgurite {
 
@@ -165,11 +166,11 @@ class CppPrinter final : public OpPrinter {
       case Statement::del: return text::cat("del(", joined(items(bound.args)), ");");
       case Statement::call: break;
     }
-    if (bound.symbol->qualified_name() == "prims.shape" && !in_comment) return sizes(bound);
+    if (is_shape_query(bound) && !in_comment) return sizes(bound);
     if (is_custom_function(bound) && !in_comment)
       return text::cat("auto [", joined(items(bound.outputs)), "] = ", define_custom(bound), "(", arguments(bound),
                        ");");
-    if (bound.symbol->qualified_name() == "prims.no_gradient") define_no_gradient();
+    if (is_no_gradient(bound)) define_no_gradient();
     std::string names = joined(items(bound.outputs));
     if (in_comment) {
       if (bound.outputs.size() > 1) names = text::cat("(", names, ")");
@@ -235,13 +236,11 @@ class CppPrinter final : public OpPrinter {
 
   std::string call(const BoundSymbol& bound, bool in_comment) const {
     const Symbol& symbol = *bound.symbol;
-    if (is_custom_function(bound) || symbol.qualified_name() == "prims.no_gradient")
-      return text::cat(bound.name(), "(", arguments(bound), ")");
-    if (symbol.qualified_name() == "prims.once_differentiable")
-      return text::cat(value(bound.args[0]), ".view_as(", value(bound.args[0]), ")");
+    if (is_custom_function(bound) || is_no_gradient(symbol)) return text::cat(bound.name(), "(", arguments(bound), ")");
+    if (is_once_differentiable(symbol)) return text::cat(value(bound.args[0]), ".view_as(", value(bound.args[0]), ")");
     if (const std::string_view pattern = number_pattern(symbol.qualified_name()); !pattern.empty())
       return fill_pattern(pattern, items(bound.args));
-    if (symbol.name() == "__getitem__" && bound.args.size() == 2) return indexing(bound);
+    if (is_indexing(symbol) && bound.args.size() == 2) return indexing(bound);
     std::string name = function_name(symbol.qualified_name());
     const bool is_leaf = bound.subsymbols.empty() && !symbol.qualified_name().starts_with("prims.");
     if (in_comment && is_leaf) name = text::cat("prims::", symbol.name());

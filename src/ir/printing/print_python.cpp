@@ -7,6 +7,7 @@
 #include "ir/analysis/uses.h"
 #include "ir/custom_function.h"
 #include "ir/printing/print_common.h"
+#include "ir/structural.h"
 
 namespace fulgurite {
 
@@ -122,7 +123,7 @@ class PythonPrinter final : public OpPrinter {
     const std::string call = in_comment ? short_call(bound) : is_custom ? custom_call(bound) : full_call(bound);
     if (bound.outputs.empty()) return call;
     std::vector<std::string> names = values(bound.outputs);
-    if (bound.symbol->qualified_name() == "prims.shape") {
+    if (is_shape_query(bound)) {
       for (size_t i = 0; i < names.size(); ++i)
         if (bound.outputs[i].is_none()) names[i] = "_";
       return text::cat(tuple_text(names), " = ", call);
@@ -175,7 +176,7 @@ class PythonPrinter final : public OpPrinter {
       for (const auto& [key, v] : bound.kwargs) texts.push_back(value(v));
       return fill_pattern(symbol.python, texts);
     }
-    if (symbol.qualified_name() == "prims.get_grad") define(std::string(get_grad_definition));
+    if (is_get_grad(symbol)) define(std::string(get_grad_definition));
     // PyTorch's generator would return other numbers.
     const bool is_native =
         symbol.qualified_name().starts_with("torch.") && !std::ranges::any_of(bound.subsymbols, has_effect);
@@ -208,7 +209,7 @@ class PythonPrinter final : public OpPrinter {
   // x[1, 0:2, ...]; "" if the symbol does not index.
   std::string indexing(const BoundSymbol& bound) const {
     const auto parameters = bound.symbol->signature.params();
-    if (bound.symbol->name() != "__getitem__" || parameters.size() < 2 || bound.args.size() != 2) return {};
+    if (!is_indexing(bound) || parameters.size() < 2 || bound.args.size() != 2) return {};
     const Value& index = bound.args[1];
     const std::vector<Value> items = index.is_list() ? index.list() : std::vector<Value>{index};
     const auto item_text = [&](const Value& item) {

@@ -4,6 +4,8 @@
 
 #include <fulgurite/symbol.h>
 
+#include "ir/structural.h"
+
 namespace fulgurite {
 
 namespace {
@@ -48,8 +50,7 @@ class Replacement {
         std::ranges::all_of(bound.outputs, is_symbol_or_none))
       return false;
     out = bound;
-    const std::string_view name = bound.symbol->qualified_name();
-    const bool passes_values = name == "prims.return" || name == "prims.unpack_sequence" || name == "prims.del";
+    const bool passes_values = is_return(bound) || is_unpack(bound) || is_del(bound);
     if (passes_values) {
       out.args = only_tensors(bound.args);
       out.outputs = only_tensors(bound.outputs);

@@ -6,7 +6,7 @@
 
 #include <fulgurite/operators.h>
 
-#include "ops/structural/structural.h"
+#include "ir/structural.h"
 #include "tracing/tracer.h"
 
 namespace fulgurite::detail {

@@ -10,7 +10,7 @@
 #include "jit/arguments/leaf_names.h"
 #include "jit/cache/structure_key.h"
 #include "jit/diagnostics/composite_error.h"
-#include "ops/structural/structural.h"
+#include "ir/structural.h"
 #include "support/log.h"
 #include "support/text/base_name.h"
 #include "support/text/text.h"

@@ -15,58 +15,6 @@ namespace {
 
 thread_local constinit uint64_t conversions = 0;
 
-// Bound by memory traffic and multiplications, with sums in f32.
-constexpr const Symbol* narrow[] = {
-    &addbmm_symbol,
-    &addmm_symbol,
-    &baddbmm_symbol,
-    &bmm_symbol,
-    &conv1d_symbol,
-    &conv2d_symbol,
-    &conv3d_symbol,
-    &conv_transpose1d_symbol,
-    &conv_transpose2d_symbol,
-    &conv_transpose3d_symbol,
-    &linear_symbol,
-    &matmul_symbol,
-    &mm_symbol,
-    &prelu_symbol,
-    &scaled_dot_product_attention_symbol,
-};
-// Too inaccurate in 16 bits.
-constexpr const Symbol* wide[] = {
-    &adaptive_avg_pool3d_symbol,
-    &adaptive_max_pool3d_symbol,
-    &avg_pool3d_symbol,
-    &binary_cross_entropy_symbol,
-    &binary_cross_entropy_with_logits_symbol,
-    &cross_entropy_symbol,
-    &grid_sample_symbol,
-    &hinge_embedding_loss_symbol,
-    &huber_loss_symbol,
-    &kl_div_symbol,
-    &l1_loss_symbol,
-    &margin_ranking_loss_symbol,
-    &max_pool3d_symbol,
-    &mse_loss_symbol,
-    &nll_loss_symbol,
-    &poisson_nll_loss_symbol,
-    &prod_symbol,
-    &smooth_l1_loss_symbol,
-    &trace_symbol,
-    &triplet_margin_loss_symbol,
-};
-// Operators whose operands must have one dtype.
-constexpr const Symbol* widest[] = {&cat_symbol, &index_copy_symbol, &stack_symbol};
-
-// Composites of matmuls that run without autocast.
-constexpr const Symbol* unchanged[] = {&bilinear_symbol};
-
-template <size_t count>
-bool is_one_of(const Symbol* const (&list)[count], const Symbol& symbol) {
-  return std::find(std::begin(list), std::end(list), &symbol) != std::end(list);
-}
-
 bool can_convert(const Tensor& tensor) {
   return tensor.defined() && is_floating(tensor.dtype()) && tensor.dtype() != Dtype::f64;
 }
@@ -87,9 +35,10 @@ bool pads_wide(const Symbol& symbol, Arguments arguments) {
 
 /// The dtype that the operator's operands are converted to, if any.
 std::optional<Dtype> operand_dtype(const Symbol& symbol, Arguments arguments, Dtype dtype) {
-  if (is_one_of(narrow, symbol)) return dtype;
-  if (is_one_of(wide, symbol) || pads_wide(symbol, arguments)) return Dtype::f32;
-  if (!is_one_of(widest, symbol)) return std::nullopt;
+  const AutocastPolicy policy = symbol.semantics.autocast;
+  if (policy == AutocastPolicy::narrow) return dtype;
+  if (policy == AutocastPolicy::wide || pads_wide(symbol, arguments)) return Dtype::f32;
+  if (policy != AutocastPolicy::widest) return std::nullopt;
   Dtype common = dtype;
   for_each_tensor(arguments, [&](const Tensor& tensor) {
     if (can_convert(tensor) && tensor.dtype() != dtype) common = Dtype::f32;
@@ -140,7 +89,8 @@ void dispatch_autocast(const Symbol& symbol, Arguments arguments, SourceLocation
     return dispatch_plainly(symbol, converted.arguments(), at, results);
   }
   // An operator with its own rules follows them; a pure composite is cast inside its decomposition.
-  const bool stands_for_others = symbol.decompose && !symbol.infer && !symbol.gradient && !is_one_of(unchanged, symbol);
+  const bool stands_for_others =
+      symbol.decompose && !symbol.infer && !symbol.gradient && symbol.semantics.autocast != AutocastPolicy::inside;
   const AutocastScope inside(stands_for_others ? std::optional(dtype) : std::nullopt);
   dispatch_plainly(symbol, arguments, at, results);
 }

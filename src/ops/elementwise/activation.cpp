@@ -101,7 +101,6 @@ constinit const Symbol sigmoid_symbol{
           const Tensor slope = mul(rest, g.result());
           g.set(0, mul(g.cotangent(), slope));
         },
-    .scalar = "1 / (1 + exp(-{0}))",
     .traits = {.pointwise = true},
 };
 
@@ -114,8 +113,8 @@ constinit const Symbol relu_symbol{
           const Tensor flat = le(g.result(), 0);
           g.set(0, where(flat, 0, g.cotangent()));
         },
-    .scalar = "maximum({0}, 0)",
     .traits = {.pointwise = true},
+    .semantics = {.exact = true},
 };
 
 constinit const Symbol silu_symbol{
@@ -138,7 +137,6 @@ constinit const Symbol silu_symbol{
           const Tensor slope = mul(gate, raised);
           g.set(0, mul(g.cotangent(), slope));
         },
-    .scalar = "{0} / (1 + exp(-{0}))",
     .traits = {.pointwise = true},
 };
 

@@ -98,8 +98,8 @@ constinit const Symbol add_symbol{
           if (g.needs(0)) g.set(0, g.cotangent());
           if (g.needs(1)) g.set(1, is_one(g.argument(2)) ? g.cotangent() : mul(g.cotangent(), g.argument(2).operand()));
         },
-    .scalar = "{0} + {2} * {1}",
     .traits = {.pointwise = true},
+    .semantics = {.linearity = Linearity::sum},
 };
 
 constinit const Symbol sub_symbol{
@@ -118,8 +118,8 @@ constinit const Symbol sub_symbol{
             g.set(1, is_one(g.argument(2)) ? negative : mul(negative, g.argument(2).operand()));
           }
         },
-    .scalar = "{0} - {2} * {1}",
     .traits = {.pointwise = true},
+    .semantics = {.linearity = Linearity::difference},
 };
 
 constinit const Symbol mul_symbol{
@@ -131,8 +131,8 @@ constinit const Symbol mul_symbol{
           if (g.needs(0)) g.set(0, mul(g.cotangent(), g.argument(1).operand()));
           if (g.needs(1)) g.set(1, mul(g.cotangent(), g.argument(0).operand()));
         },
-    .scalar = "{0} * {1}",
     .traits = {.pointwise = true},
+    .semantics = {.linearity = Linearity::product},
 };
 
 constinit const Symbol div_symbol{
@@ -157,8 +157,8 @@ constinit const Symbol div_symbol{
             g.set(1, mul(g.cotangent(), slope));
           }
         },
-    .scalar = "{0} / {1}",
     .traits = {.pointwise = true},
+    .semantics = {.linearity = Linearity::first},
     .samples = {.low = 0.5, .high = 3},
 };
 
@@ -173,7 +173,6 @@ constinit const Symbol pow_symbol{
                     "integers to negative integer powers are not integers; convert to a floating dtype first");
         },
     .gradient = gradient_of_power,
-    .scalar = "pow({0}, {1})",
     .traits = {.pointwise = true},
     .samples = {.low = 0.5, .high = 2},
 };
@@ -183,7 +182,6 @@ constinit const Symbol maximum_symbol{
     .documentation = "The larger of two elements; not a number where either is.",
     .infer = infer_promoted,
     .gradient = [](Gradient& g) { gradient_of_extremum(g, true); },
-    .scalar = "maximum({0}, {1})",
     .traits = {.pointwise = true},
 };
 
@@ -192,7 +190,6 @@ constinit const Symbol minimum_symbol{
     .documentation = "The smaller of two elements; not a number where either is.",
     .infer = infer_promoted,
     .gradient = [](Gradient& g) { gradient_of_extremum(g, false); },
-    .scalar = "minimum({0}, {1})",
     .traits = {.pointwise = true},
 };
 
@@ -201,7 +198,6 @@ constinit const Symbol remainder_symbol{
     .documentation = "The remainder of the division rounded down: it has the divisor's sign.",
     .infer = infer_promoted,
     .gradient = [](Gradient& g) { gradient_of_modulus(g, "floor"); },
-    .scalar = "remainder({0}, {1})",
     .traits = {.pointwise = true},
     .samples = {.low = 0.5, .high = 3},
 };
@@ -211,7 +207,6 @@ constinit const Symbol fmod_symbol{
     .documentation = "The remainder of the division rounded toward zero: it has the dividend's sign.",
     .infer = infer_promoted,
     .gradient = [](Gradient& g) { gradient_of_modulus(g, "trunc"); },
-    .scalar = "fmod({0}, {1})",
     .traits = {.pointwise = true},
     .samples = {.low = 0.5, .high = 3},
 };
@@ -237,7 +232,6 @@ constinit const Symbol atan2_symbol{
             g.set(1, mul(scaled, negative));
           }
         },
-    .scalar = "atan2({0}, {1})",
     .traits = {.pointwise = true},
 };
 

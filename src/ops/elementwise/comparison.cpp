@@ -11,23 +11,22 @@ constinit const Symbol eq_symbol{
     .signature = "torch.eq(Tensor input, Operand other) -> Tensor",
     .documentation = "Whether elements are equal.",
     .infer = infer_comparison,
-    .scalar = "{0} == {1}",
     .traits = {.pointwise = true, .not_differentiable = true},
+    .semantics = {.equality = true},
 };
 
 constinit const Symbol ne_symbol{
     .signature = "torch.ne(Tensor input, Operand other) -> Tensor",
     .documentation = "Whether elements differ.",
     .infer = infer_comparison,
-    .scalar = "{0} != {1}",
     .traits = {.pointwise = true, .not_differentiable = true},
+    .semantics = {.equality = true},
 };
 
 constinit const Symbol lt_symbol{
     .signature = "torch.lt(Tensor input, Operand other) -> Tensor",
     .documentation = "Whether input is less than other.",
     .infer = infer_comparison,
-    .scalar = "{0} < {1}",
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 
@@ -35,7 +34,6 @@ constinit const Symbol le_symbol{
     .signature = "torch.le(Tensor input, Operand other) -> Tensor",
     .documentation = "Whether input is at most other.",
     .infer = infer_comparison,
-    .scalar = "{0} <= {1}",
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 
@@ -43,7 +41,6 @@ constinit const Symbol gt_symbol{
     .signature = "torch.gt(Tensor input, Operand other) -> Tensor",
     .documentation = "Whether input is greater than other.",
     .infer = infer_comparison,
-    .scalar = "{0} > {1}",
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 
@@ -51,7 +48,6 @@ constinit const Symbol ge_symbol{
     .signature = "torch.ge(Tensor input, Operand other) -> Tensor",
     .documentation = "Whether input is at least other.",
     .infer = infer_comparison,
-    .scalar = "{0} >= {1}",
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 
@@ -59,7 +55,6 @@ constinit const Symbol logical_and_symbol{
     .signature = "torch.logical_and(Tensor input, Tensor other) -> Tensor",
     .documentation = "Whether both elements are true or not zero.",
     .infer = infer_comparison,
-    .scalar = "({0} != 0) & ({1} != 0)",
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 
@@ -67,7 +62,6 @@ constinit const Symbol logical_or_symbol{
     .signature = "torch.logical_or(Tensor input, Tensor other) -> Tensor",
     .documentation = "Whether either element is true or not zero.",
     .infer = infer_comparison,
-    .scalar = "({0} != 0) | ({1} != 0)",
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 
@@ -75,7 +69,6 @@ constinit const Symbol logical_xor_symbol{
     .signature = "torch.logical_xor(Tensor input, Tensor other) -> Tensor",
     .documentation = "Whether one of two elements is true or not zero, and the other is not.",
     .infer = infer_comparison,
-    .scalar = "({0} != 0) ^ ({1} != 0)",
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 
@@ -83,7 +76,6 @@ constinit const Symbol bitwise_and_symbol{
     .signature = "torch.bitwise_and(Operand input, Operand other) -> Tensor",
     .documentation = "The bits set in both integers; of booleans the logical and.",
     .infer = infer_bitwise,
-    .scalar = "{0} & {1}",
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 
@@ -91,7 +83,6 @@ constinit const Symbol bitwise_or_symbol{
     .signature = "torch.bitwise_or(Operand input, Operand other) -> Tensor",
     .documentation = "The bits set in either integer; of booleans the logical or.",
     .infer = infer_bitwise,
-    .scalar = "{0} | {1}",
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 
@@ -99,7 +90,6 @@ constinit const Symbol bitwise_xor_symbol{
     .signature = "torch.bitwise_xor(Operand input, Operand other) -> Tensor",
     .documentation = "The bits set in one of two integers only; of booleans the exclusive or.",
     .infer = infer_bitwise,
-    .scalar = "{0} ^ {1}",
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 

@@ -241,6 +241,7 @@ constinit const Symbol prelu_symbol{
           const Tensor sloped = mul(x, shaped, at);
           out.push_back(where(is_positive, x, sloped, at));
         },
+    .semantics = {.autocast = AutocastPolicy::narrow},
 };
 
 SymbolList piecewise_activation_symbols() {

@@ -12,7 +12,6 @@ constinit const Symbol floor_symbol{
     .documentation = "The largest integer not above each element.",
     .infer = infer_same_number,
     .gradient = gradient_is_zero,
-    .scalar = "floor({0})",
     .traits = {.pointwise = true},
 };
 
@@ -21,7 +20,6 @@ constinit const Symbol ceil_symbol{
     .documentation = "The smallest integer not below each element.",
     .infer = infer_same_number,
     .gradient = gradient_is_zero,
-    .scalar = "ceil({0})",
     .traits = {.pointwise = true},
 };
 
@@ -30,7 +28,6 @@ constinit const Symbol round_symbol{
     .documentation = "The nearest integer of each element, halves to the even one.",
     .infer = infer_same_number,
     .gradient = gradient_is_zero,
-    .scalar = "round({0})",
     .traits = {.pointwise = true},
 };
 
@@ -39,7 +36,6 @@ constinit const Symbol trunc_symbol{
     .documentation = "Each element without its fraction.",
     .infer = infer_same_number,
     .gradient = gradient_is_zero,
-    .scalar = "trunc({0})",
     .traits = {.pointwise = true},
 };
 
@@ -48,7 +44,6 @@ constinit const Symbol sign_symbol{
     .documentation = "-1, 0 or 1 by the sign of each element.",
     .infer = infer_same,
     .gradient = gradient_is_zero,
-    .scalar = "sign({0})",
     .traits = {.pointwise = true},
 };
 
@@ -56,7 +51,6 @@ constinit const Symbol isnan_symbol{
     .signature = "torch.isnan(Tensor input) -> Tensor",
     .documentation = "Whether each element is not a number.",
     .infer = infer_boolean,
-    .scalar = "{0} != {0}",
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 
@@ -64,7 +58,6 @@ constinit const Symbol isinf_symbol{
     .signature = "torch.isinf(Tensor input) -> Tensor",
     .documentation = "Whether each element is an infinity.",
     .infer = infer_boolean,
-    .scalar = "isinf({0})",
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 
@@ -72,7 +65,6 @@ constinit const Symbol isfinite_symbol{
     .signature = "torch.isfinite(Tensor input) -> Tensor",
     .documentation = "Whether each element is neither infinite nor not a number.",
     .infer = infer_boolean,
-    .scalar = "isfinite({0})",
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 
@@ -80,7 +72,6 @@ constinit const Symbol logical_not_symbol{
     .signature = "torch.logical_not(Tensor input) -> Tensor",
     .documentation = "Whether each element is zero or false.",
     .infer = infer_boolean,
-    .scalar = "{0} == 0",
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 
@@ -92,7 +83,6 @@ constinit const Symbol bitwise_not_symbol{
           require(!is_floating(a[0].tensor().dtype()), "needs integers or booleans, not ", a[0].tensor().dtype());
           infer_same(a, types);
         },
-    .scalar = "~{0}",
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 
@@ -106,9 +96,9 @@ constinit const Symbol prims_convert_element_type_symbol{
         },
     // The driver converts the cotangent to the argument's dtype.
     .gradient = [](Gradient& g) { g.set(0, g.cotangent()); },
-    .scalar = "{0}",
     .python = "{0}.to({1})",
     .traits = {.pointwise = true},
+    .semantics = {.linearity = Linearity::first, .conversion = true},
 };
 
 SymbolList unary_step_symbols() {

@@ -123,7 +123,6 @@ constinit const Symbol where_symbol{
           if (g.needs(1)) g.set(1, where(g.tensor(0), g.cotangent(), 0));
           if (g.needs(2)) g.set(2, where(g.tensor(0), 0, g.cotangent()));
         },
-    .scalar = "select({0}, {1}, {2})",
     .traits = {.pointwise = true},
 };
 
@@ -132,7 +131,6 @@ constinit const Symbol clamp_symbol{
     .documentation = "Each element brought into the range from min to max; max where they cross.",
     .infer = infer_clamp,
     .gradient = gradient_of_clamp,
-    .scalar = "minimum(maximum({0}, {1}), {2})",
     .traits = {.pointwise = true},
 };
 
@@ -146,7 +144,6 @@ constinit const Symbol clamp_min_symbol{
           const Tensor kept = gt(g.tensor(0), g.argument(1).operand());
           g.set(0, where(kept, g.cotangent(), 0));
         },
-    .scalar = "maximum({0}, {1})",
     .traits = {.pointwise = true},
 };
 
@@ -160,7 +157,6 @@ constinit const Symbol clamp_max_symbol{
           const Tensor kept = lt(g.tensor(0), g.argument(1).operand());
           g.set(0, where(kept, g.cotangent(), 0));
         },
-    .scalar = "minimum({0}, {1})",
     .traits = {.pointwise = true},
 };
 
@@ -182,7 +178,6 @@ constinit const Symbol masked_fill_symbol{
           if (g.needs(0)) g.set(0, masked_fill(g.cotangent(), g.tensor(1), 0));
           if (g.needs(2)) g.set(2, where(g.tensor(1), g.cotangent(), 0));
         },
-    .scalar = "select({1}, {2}, {0})",
     .traits = {.pointwise = true},
 };
 
@@ -234,7 +229,6 @@ constinit const Symbol lerp_symbol{
             g.set(2, mul(g.cotangent(), difference));
           }
         },
-    .scalar = "lerp({0}, {1}, {2})",
     .traits = {.pointwise = true},
 };
 
@@ -271,7 +265,6 @@ constinit const Symbol addcmul_symbol{
           const Tensor sum = add(input, product, a[3].operand(at), at);
           results.push_back(as_dtype(sum, dtype, at));
         },
-    .scalar = "{0} + {3} * {1} * {2}",
     .traits = {.pointwise = true},
 };
 
@@ -286,7 +279,6 @@ constinit const Symbol addcdiv_symbol{
           const Tensor sum = add(input, quotient, a[3].operand(at), at);
           results.push_back(as_dtype(sum, dtype, at));
         },
-    .scalar = "{0} + {3} * {1} / {2}",
     .traits = {.pointwise = true},
     .samples = {.low = 0.5, .high = 3},
 };

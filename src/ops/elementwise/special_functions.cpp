@@ -27,7 +27,6 @@ constinit const Symbol asinh_symbol{
           const Tensor slope = rsqrt(raised);
           g.set(0, mul(g.cotangent(), slope));
         },
-    .scalar = "asinh({0})",
     .traits = {.pointwise = true},
 };
 
@@ -42,7 +41,6 @@ constinit const Symbol acosh_symbol{
           const Tensor slope = rsqrt(lowered);
           g.set(0, mul(g.cotangent(), slope));
         },
-    .scalar = "acosh({0})",
     .traits = {.pointwise = true},
     .samples = {.low = 1.1, .high = 4},
 };
@@ -57,7 +55,6 @@ constinit const Symbol atanh_symbol{
           const Tensor rest = sub(1, square);
           g.set(0, div(g.cotangent(), rest));
         },
-    .scalar = "atanh({0})",
     .traits = {.pointwise = true},
     .samples = {.low = -0.9, .high = 0.9},
 };
@@ -74,7 +71,6 @@ constinit const Symbol erfc_symbol{
           const Tensor slope = mul(bell, -two_over_sqrt_pi);
           g.set(0, mul(g.cotangent(), slope));
         },
-    .scalar = "erfc({0})",
     .traits = {.pointwise = true},
 };
 
@@ -89,7 +85,6 @@ constinit const Symbol erfinv_symbol{
           const Tensor slope = mul(bell, sqrt_pi_over_two);
           g.set(0, mul(g.cotangent(), slope));
         },
-    .scalar = "erfinv({0})",
     .traits = {.pointwise = true},
     .samples = {.low = -0.9, .high = 0.9},
 };
@@ -103,7 +98,6 @@ constinit const Symbol lgamma_symbol{
           const Tensor slope = digamma(g.tensor(0));
           g.set(0, mul(g.cotangent(), slope));
         },
-    .scalar = "lgamma({0})",
     .traits = {.pointwise = true},
     .samples = {.low = 0.2, .high = 4},
 };
@@ -117,7 +111,6 @@ constinit const Symbol digamma_symbol{
           const Tensor slope = polygamma(1, g.tensor(0));
           g.set(0, mul(g.cotangent(), slope));
         },
-    .scalar = "digamma({0})",
     .traits = {.pointwise = true},
     .samples = {.low = 0.2, .high = 4},
 };

@@ -16,8 +16,8 @@ constinit const Symbol abs_symbol{
           const Tensor slope = sign(g.tensor(0));
           g.set(0, mul(g.cotangent(), slope));
         },
-    .scalar = "abs({0})",
     .traits = {.pointwise = true},
+    .semantics = {.exact = true},
 };
 
 constinit const Symbol neg_symbol{
@@ -25,8 +25,8 @@ constinit const Symbol neg_symbol{
     .documentation = "The negative of each element.",
     .infer = infer_same_number,
     .gradient = [](Gradient& g) { g.set(0, neg(g.cotangent())); },
-    .scalar = "-{0}",
     .traits = {.pointwise = true},
+    .semantics = {.linearity = Linearity::first, .exact = true},
 };
 
 constinit const Symbol exp_symbol{
@@ -34,7 +34,6 @@ constinit const Symbol exp_symbol{
     .documentation = "e to the power of each element.",
     .infer = infer_floating,
     .gradient = [](Gradient& g) { g.set(0, mul(g.cotangent(), g.result())); },
-    .scalar = "exp({0})",
     .traits = {.pointwise = true},
 };
 
@@ -47,7 +46,6 @@ constinit const Symbol exp2_symbol{
           const Tensor scaled = mul(g.cotangent(), g.result());
           g.set(0, mul(scaled, 0.6931471805599453));
         },
-    .scalar = "exp2({0})",
     .traits = {.pointwise = true},
 };
 
@@ -60,7 +58,6 @@ constinit const Symbol expm1_symbol{
           const Tensor slope = add(g.result(), 1);
           g.set(0, mul(g.cotangent(), slope));
         },
-    .scalar = "expm1({0})",
     .traits = {.pointwise = true},
 };
 
@@ -69,7 +66,6 @@ constinit const Symbol log_symbol{
     .documentation = "The natural logarithm of each element.",
     .infer = infer_floating,
     .gradient = [](Gradient& g) { g.set(0, div(g.cotangent(), g.tensor(0))); },
-    .scalar = "log({0})",
     .traits = {.pointwise = true},
     .samples = {.low = 0.1, .high = 4},
 };
@@ -83,7 +79,6 @@ constinit const Symbol log2_symbol{
           const Tensor denominator = mul(g.tensor(0), 0.6931471805599453);
           g.set(0, div(g.cotangent(), denominator));
         },
-    .scalar = "log2({0})",
     .traits = {.pointwise = true},
     .samples = {.low = 0.1, .high = 4},
 };
@@ -97,7 +92,6 @@ constinit const Symbol log10_symbol{
           const Tensor denominator = mul(g.tensor(0), 2.302585092994046);
           g.set(0, div(g.cotangent(), denominator));
         },
-    .scalar = "log10({0})",
     .traits = {.pointwise = true},
     .samples = {.low = 0.1, .high = 4},
 };
@@ -111,7 +105,6 @@ constinit const Symbol log1p_symbol{
           const Tensor denominator = add(g.tensor(0), 1);
           g.set(0, div(g.cotangent(), denominator));
         },
-    .scalar = "log1p({0})",
     .traits = {.pointwise = true},
     .samples = {.low = -0.9, .high = 4},
 };
@@ -125,7 +118,6 @@ constinit const Symbol sqrt_symbol{
           const Tensor denominator = mul(g.result(), 2);
           g.set(0, div(g.cotangent(), denominator));
         },
-    .scalar = "sqrt({0})",
     .traits = {.pointwise = true},
     .samples = {.low = 0.1, .high = 4},
 };
@@ -142,7 +134,6 @@ constinit const Symbol rsqrt_symbol{
           const Tensor slope = mul(cube, -0.5);
           g.set(0, mul(g.cotangent(), slope));
         },
-    .scalar = "1 / sqrt({0})",
     .traits = {.pointwise = true},
     .samples = {.low = 0.1, .high = 4},
 };
@@ -158,7 +149,6 @@ constinit const Symbol reciprocal_symbol{
           const Tensor slope = neg(square);
           g.set(0, mul(g.cotangent(), slope));
         },
-    .scalar = "1 / {0}",
     .traits = {.pointwise = true},
     .samples = {.low = 0.5, .high = 3},
 };
@@ -176,7 +166,6 @@ constinit const Symbol square_symbol{
           const Tensor slope = mul(g.tensor(0), 2);
           g.set(0, mul(g.cotangent(), slope));
         },
-    .scalar = "{0} * {0}",
     .traits = {.pointwise = true},
 };
 
@@ -189,7 +178,6 @@ constinit const Symbol sin_symbol{
           const Tensor slope = cos(g.tensor(0));
           g.set(0, mul(g.cotangent(), slope));
         },
-    .scalar = "sin({0})",
     .traits = {.pointwise = true},
 };
 
@@ -203,7 +191,6 @@ constinit const Symbol cos_symbol{
           const Tensor slope = neg(sine);
           g.set(0, mul(g.cotangent(), slope));
         },
-    .scalar = "cos({0})",
     .traits = {.pointwise = true},
 };
 
@@ -217,7 +204,6 @@ constinit const Symbol tan_symbol{
           const Tensor slope = add(square, 1);
           g.set(0, mul(g.cotangent(), slope));
         },
-    .scalar = "tan({0})",
     .traits = {.pointwise = true},
     .samples = {.low = -1.3, .high = 1.3},
 };
@@ -233,7 +219,6 @@ constinit const Symbol asin_symbol{
           const Tensor slope = rsqrt(rest);
           g.set(0, mul(g.cotangent(), slope));
         },
-    .scalar = "asin({0})",
     .traits = {.pointwise = true},
     .samples = {.low = -0.9, .high = 0.9},
 };
@@ -250,7 +235,6 @@ constinit const Symbol acos_symbol{
           const Tensor slope = neg(root);
           g.set(0, mul(g.cotangent(), slope));
         },
-    .scalar = "acos({0})",
     .traits = {.pointwise = true},
     .samples = {.low = -0.9, .high = 0.9},
 };
@@ -265,7 +249,6 @@ constinit const Symbol atan_symbol{
           const Tensor denominator = add(square, 1);
           g.set(0, div(g.cotangent(), denominator));
         },
-    .scalar = "atan({0})",
     .traits = {.pointwise = true},
 };
 
@@ -278,7 +261,6 @@ constinit const Symbol sinh_symbol{
           const Tensor slope = cosh(g.tensor(0));
           g.set(0, mul(g.cotangent(), slope));
         },
-    .scalar = "sinh({0})",
     .traits = {.pointwise = true},
 };
 
@@ -291,7 +273,6 @@ constinit const Symbol cosh_symbol{
           const Tensor slope = sinh(g.tensor(0));
           g.set(0, mul(g.cotangent(), slope));
         },
-    .scalar = "cosh({0})",
     .traits = {.pointwise = true},
 };
 
@@ -305,7 +286,6 @@ constinit const Symbol tanh_symbol{
           const Tensor slope = sub(1, square);
           g.set(0, mul(g.cotangent(), slope));
         },
-    .scalar = "tanh({0})",
     .traits = {.pointwise = true},
 };
 
@@ -321,7 +301,6 @@ constinit const Symbol erf_symbol{
           const Tensor slope = mul(bell, 1.1283791670955126);
           g.set(0, mul(g.cotangent(), slope));
         },
-    .scalar = "erf({0})",
     .traits = {.pointwise = true},
 };
 

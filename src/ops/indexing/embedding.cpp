@@ -88,6 +88,7 @@ constinit const Symbol embedding_symbol{
               g.argument(5).boolean() ? divided_by_counts(g.cotangent(), g.tensor(0), rows) : g.cotangent();
           g.set(1, prims::embedding_backward(cotangent, g.tensor(0), rows, padding));
         },
+    .semantics = {.table = 1},
 };
 
 constinit const Symbol prims_embedding_backward_symbol{
@@ -118,6 +119,15 @@ constinit const Symbol prims_embedding_backward_symbol{
           const Tensor counted = ne(indices, padding);
           const Tensor column = unsqueeze(counted, -1);
           g.set(0, where(column, rows, 0));
+        },
+    .accumulate =
+        [](std::span<const Value> args, const Value& sum, BoundSymbol& op) {
+          const bool has_padding =
+              !args[3].is_int() || args[3].integer().is_symbolic() || args[3].integer().hint() != -1;
+          if (has_padding) return false;
+          op.symbol = &prims_index_put_symbol;
+          op.args = {sum, Value(std::vector<Value>{args[1]}), args[0], Value(Bool(true))};
+          return true;
         },
     .python = "torch.ops.aten.embedding_dense_backward({0}, {1}, {2}, {3}, False)",
 };

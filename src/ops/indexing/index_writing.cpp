@@ -80,6 +80,7 @@ constinit const Symbol index_copy_symbol{
           out.push_back(written(a[0].tensor(), a[1].integer(), a[2].tensor(), a[3].tensor(), false, at));
         },
     .traits = {.has_in_place_form = true},
+    .semantics = {.autocast = AutocastPolicy::widest},
 };
 
 constinit const Symbol index_fill_symbol{
@@ -160,6 +161,7 @@ constinit const Symbol take_symbol{
           const Tensor flat = reshape(x, {-1}, at);
           out.push_back(prims::index(flat, {index}, at));
         },
+    .semantics = {.table = 0},
 };
 
 constinit const Symbol take_along_dim_symbol{
@@ -189,6 +191,7 @@ constinit const Symbol take_along_dim_symbol{
           const Tensor expanded = expand(from_start, long_indices, at);
           out.push_back(gather(source, dim, expanded, at));
         },
+    .semantics = {.table = 0},
 };
 
 constinit const Symbol count_nonzero_symbol{

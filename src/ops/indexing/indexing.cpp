@@ -11,6 +11,13 @@
 namespace fulgurite {
 namespace {
 
+/// The call of a scatter with `sum` in the place of its first argument.
+bool scatter_into(const Symbol& symbol, std::span<const Value> args, const Value& sum, BoundSymbol& op) {
+  op.symbol = &symbol;
+  op.args = {sum, args[1], args[2], args[3]};
+  return true;
+}
+
 void require_index_dtype(const Tensor& index) {
   require(index.dtype() == Dtype::i64 || index.dtype() == Dtype::i32, "the index must be i64 or i32, got ",
           index.dtype());
@@ -99,6 +106,7 @@ constinit const Symbol index_select_symbol{
               fulgurite::zeros(input.shape(), {.dtype = g.cotangent().dtype(), .device = input.device()});
           g.set(0, prims::index_put(zeros, along(dim, index), g.cotangent(), true));
         },
+    .semantics = {.table = 0},
 };
 
 constinit const Symbol gather_symbol{
@@ -119,6 +127,7 @@ constinit const Symbol gather_symbol{
               fulgurite::zeros(input.shape(), {.dtype = g.cotangent().dtype(), .device = input.device()});
           g.set(0, scatter_add(zeros, g.argument(1).integer(), g.tensor(2), g.cotangent()));
         },
+    .semantics = {.table = 0},
 };
 
 constinit const Symbol scatter_symbol{
@@ -135,6 +144,7 @@ constinit const Symbol scatter_symbol{
             g.set(3, scatter_source_cotangent(g.cotangent(), dim, index, g.tensor(3).shape()));
         },
     .traits = {.has_in_place_form = true},
+    .semantics = {.scatter_update = true},
 };
 
 constinit const Symbol scatter_add_symbol{
@@ -150,7 +160,10 @@ constinit const Symbol scatter_add_symbol{
             g.set(3, scatter_source_cotangent(g.cotangent(), g.argument(1).integer(), g.tensor(2), source));
           }
         },
+    .accumulate = [](std::span<const Value> args, const Value& sum,
+                     BoundSymbol& op) { return scatter_into(scatter_add_symbol, args, sum, op); },
     .traits = {.has_in_place_form = true},
+    .semantics = {.scatter_update = true},
 };
 
 constinit const Symbol prims_index_symbol{
@@ -200,7 +213,14 @@ constinit const Symbol prims_index_put_symbol{
           }
           if (g.needs(2)) g.set(2, prims::index(g.cotangent(), indices));
         },
+    .accumulate =
+        [](std::span<const Value> args, const Value& sum, BoundSymbol& op) {
+          const bool adds =
+              args.size() > 3 && args[3].is_bool() && !args[3].boolean().is_symbolic() && args[3].boolean().hint();
+          return adds && scatter_into(prims_index_put_symbol, args, sum, op);
+        },
     .python = "torch.ops.aten.index_put({0}, {1}, {2}, {3})",
+    .semantics = {.scatter_update = true},
 };
 
 constinit const Symbol prims_integer_tensor_symbol{
@@ -241,6 +261,7 @@ constinit const Symbol getitem_symbol{
     .decompose = [](Arguments a, Results& out,
                     SourceLocation at) { out.push_back(index_with(a[0].tensor(), a[1].list(), at)); },
     .python = "{0}[{1}]",
+    .kind = SymbolKind::indexing,
 };
 
 std::span<const Symbol* const> indexing_symbols() {

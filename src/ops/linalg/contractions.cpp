@@ -146,6 +146,7 @@ constinit const Symbol addbmm_symbol{
           out.push_back(scaled_sum(a[0].tensor(), product, a[3], a[4], at));
         },
     .traits = {.has_in_place_form = true, .matmul = true},
+    .semantics = {.autocast = AutocastPolicy::narrow},
 };
 
 constinit const Symbol multi_dot_symbol{
@@ -206,6 +207,7 @@ constinit const Symbol bilinear_symbol{
           out.push_back(a[3].tensor_or_none().defined() ? add(result, a[3].tensor(), 1, at) : result);
         },
     .traits = {.matmul = true},
+    .semantics = {.autocast = AutocastPolicy::inside},
 };
 
 SymbolList contraction_symbols() {

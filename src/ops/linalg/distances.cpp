@@ -141,6 +141,7 @@ constinit const Symbol triplet_margin_loss_symbol{
           const Tensor result = reduced(loss, reduction_of(a[7], a[8], a[9]), at);
           out.push_back(as_dtype(result, result_of(a.first(3)), at));
         },
+    .semantics = {.autocast = AutocastPolicy::wide},
 };
 
 constinit const Symbol margin_ranking_loss_symbol{
@@ -162,6 +163,7 @@ constinit const Symbol margin_ranking_loss_symbol{
           const Tensor result = reduced(loss, reduction_of(a[4], a[5], a[6]), at);
           out.push_back(as_dtype(result, result_of(a.first(3)), at));
         },
+    .semantics = {.autocast = AutocastPolicy::wide},
 };
 
 constinit const Symbol hinge_embedding_loss_symbol{
@@ -183,6 +185,7 @@ constinit const Symbol hinge_embedding_loss_symbol{
           const Tensor result = reduced(loss, reduction_of(a[3], a[4], a[5]), at);
           out.push_back(as_dtype(result, floating_or_default(a[0].tensor().dtype()), at));
         },
+    .semantics = {.autocast = AutocastPolicy::wide},
 };
 
 SymbolList distance_symbols() {

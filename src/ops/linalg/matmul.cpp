@@ -4,6 +4,7 @@
 #include "ops/core/dispatch.h"
 #include "ops/core/families.h"
 #include "ops/generated/symbols.h"
+#include "ops/linalg/operation_counts.h"
 #include "ops/shape/shape_rules.h"
 
 namespace fulgurite {
@@ -140,7 +141,9 @@ constinit const Symbol matmul_symbol{
           if (g.needs(0)) g.set(0, left_cotangent(g.cotangent(), g.tensor(0), g.tensor(1)));
           if (g.needs(1)) g.set(1, right_cotangent(g.cotangent(), g.tensor(0), g.tensor(1)));
         },
+    .cost = count_matmul,
     .traits = {.matmul = true},
+    .semantics = {.matrix_product = MatrixProduct::plain, .autocast = AutocastPolicy::narrow},
 };
 
 constinit const Symbol linear_symbol{
@@ -189,7 +192,11 @@ constinit const Symbol linear_symbol{
           }
           if (needs_bias) g.set(2, sum(rows, {0}));
         },
+    .cost = count_matmul,
     .traits = {.matmul = true},
+    .semantics = {.matrix_product = MatrixProduct::transposed,
+                  .autocast = AutocastPolicy::narrow,
+                  .last_edge_first = true},
 };
 
 constinit const Symbol mm_symbol{
@@ -203,6 +210,7 @@ constinit const Symbol mm_symbol{
           out.push_back(matmul(a[0].tensor(), a[1].tensor(), at));
         },
     .traits = {.matmul = true},
+    .semantics = {.autocast = AutocastPolicy::narrow},
 };
 
 constinit const Symbol bmm_symbol{
@@ -219,6 +227,7 @@ constinit const Symbol bmm_symbol{
           out.push_back(matmul(left, right, at));
         },
     .traits = {.matmul = true},
+    .semantics = {.autocast = AutocastPolicy::narrow},
 };
 
 constinit const Symbol mv_symbol{
@@ -272,6 +281,7 @@ constinit const Symbol addmm_symbol{
           out.push_back(scaled_sum(a[0], product, a[3], a[4], at));
         },
     .traits = {.has_in_place_form = true, .matmul = true},
+    .semantics = {.autocast = AutocastPolicy::narrow},
 };
 
 constinit const Symbol baddbmm_symbol{
@@ -286,6 +296,7 @@ constinit const Symbol baddbmm_symbol{
           out.push_back(scaled_sum(a[0], product, a[3], a[4], at));
         },
     .traits = {.has_in_place_form = true, .matmul = true},
+    .semantics = {.autocast = AutocastPolicy::narrow},
 };
 
 std::span<const Symbol* const> matmul_symbols() {

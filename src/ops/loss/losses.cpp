@@ -190,6 +190,7 @@ constinit const Symbol nll_loss_symbol{
                                               reduction));
           if (g.argument(2).is_tensor() && g.needs(2)) g.set(2, class_weight_cotangent(g, reduction));
         },
+    .semantics = {.autocast = AutocastPolicy::wide, .class_loss = true},
 };
 
 constinit const Symbol prims_nll_loss_backward_symbol{
@@ -247,6 +248,7 @@ constinit const Symbol prims_nll_loss_backward_symbol{
         "  shape = target.shape[:dim] + (classes,) + target.shape[dim:]\n"
         "  zeros = torch.zeros(shape, dtype=g.dtype, device=g.device)\n"
         "  return zeros.scatter(dim, chosen.unsqueeze(dim), values.unsqueeze(dim))\n",
+    .semantics = {.class_loss = true},
 };
 
 constinit const Symbol cross_entropy_symbol{
@@ -284,6 +286,7 @@ constinit const Symbol cross_entropy_symbol{
             out.push_back(smoothed_loss(scores, target, weight, ignore_index, reduction, smoothing, at));
           }
         },
+    .semantics = {.autocast = AutocastPolicy::wide},
 };
 
 constinit const Symbol mse_loss_symbol{
@@ -299,6 +302,7 @@ constinit const Symbol mse_loss_symbol{
           warn_of_broadcasting("mse_loss", a[0].tensor(), a[1].tensor(), at);
           out.push_back(elementwise_loss(loss, a[5].tensor_or_none(), reduction, at));
         },
+    .semantics = {.autocast = AutocastPolicy::wide},
 };
 
 constinit const Symbol l1_loss_symbol{
@@ -314,6 +318,7 @@ constinit const Symbol l1_loss_symbol{
           warn_of_broadcasting("l1_loss", a[0].tensor(), a[1].tensor(), at);
           out.push_back(elementwise_loss(loss, a[5].tensor_or_none(), reduction, at));
         },
+    .semantics = {.autocast = AutocastPolicy::wide},
 };
 
 std::span<const Symbol* const> losses_symbols() {

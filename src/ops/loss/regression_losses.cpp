@@ -82,6 +82,7 @@ constinit const Symbol smooth_l1_loss_symbol{
           const Tensor result = reduced(loss, reduction, at);
           out.push_back(as_dtype(result, result_of(a.first(2)), at));
         },
+    .semantics = {.autocast = AutocastPolicy::wide},
 };
 
 constinit const Symbol huber_loss_symbol{
@@ -106,6 +107,7 @@ constinit const Symbol huber_loss_symbol{
           const Tensor result = reduced(loss, reduction, at);
           out.push_back(as_dtype(result, result_of(a.first(2)), at));
         },
+    .semantics = {.autocast = AutocastPolicy::wide},
 };
 
 constinit const Symbol kl_div_symbol{
@@ -136,6 +138,7 @@ constinit const Symbol kl_div_symbol{
           if (by_batch && x.ndim() > 0) result = div(result, a[0].tensor().size(0), {}, at);
           out.push_back(as_dtype(result, result_of(a.first(2)), at));
         },
+    .semantics = {.autocast = AutocastPolicy::wide},
 };
 
 constinit const Symbol poisson_nll_loss_symbol{
@@ -177,6 +180,7 @@ constinit const Symbol poisson_nll_loss_symbol{
           const Tensor result = reduced(loss, reduction, at);
           out.push_back(as_dtype(result, result_of(a.first(2)), at));
         },
+    .semantics = {.autocast = AutocastPolicy::wide},
 };
 
 constinit const Symbol gaussian_nll_loss_symbol{
@@ -246,6 +250,7 @@ constinit const Symbol binary_cross_entropy_symbol{
           out.push_back(as_dtype(result, result_of(a.first(2)), at));
         },
     .gradient = gradient_of_binary_cross_entropy,
+    .semantics = {.autocast = AutocastPolicy::wide},
 };
 
 constinit const Symbol binary_cross_entropy_with_logits_symbol{
@@ -280,6 +285,7 @@ constinit const Symbol binary_cross_entropy_with_logits_symbol{
           const Tensor result = reduced(loss, reduction, at);
           out.push_back(as_dtype(result, result_of(a.first(2)), at));
         },
+    .semantics = {.autocast = AutocastPolicy::wide},
 };
 
 SymbolList regression_loss_symbols() {

@@ -385,9 +385,9 @@ constinit const Symbol scaled_dot_product_attention_symbol{
           const Tensor weights = weights_of(scores, logsumexp, at);
           const Tensor kept = nn::dropout(weights, dropout, true, false, at);
           const Tensor v = as_dtype(value, weights.dtype(), at);
-          const Tensor result = matmul(kept, v, at);
-          out.push_back(as_dtype(result, query.dtype(), at));
+          out.push_back(as_dtype(matmul(kept, v, at), query.dtype(), at));
         },
+    .semantics = {.autocast = AutocastPolicy::narrow},
 };
 
 std::span<const Symbol* const> attention_symbols() {

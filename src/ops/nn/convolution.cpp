@@ -4,6 +4,7 @@
 #include "ops/core/dispatch.h"
 #include "ops/core/families.h"
 #include "ops/generated/symbols.h"
+#include "ops/linalg/operation_counts.h"
 #include "ops/nn/window_rules.h"
 #include "ops/shape/shape_rules.h"
 
@@ -253,6 +254,7 @@ constinit const Symbol prims_convolution_symbol{
         "transposed, the map whose matrix is the transposed one.",
     .infer = infer_convolution,
     .gradient = gradient_of_convolution,
+    .cost = count_convolution,
     .python = "torch.convolution({0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8})",
     .traits = {.matmul = true},
 };
@@ -265,6 +267,7 @@ constinit const Symbol prims_convolution_weight_symbol{
         "The cotangent of a convolution's weight from those of its result: what each number of the kernel was multiplied by.",
     .infer = infer_convolution_weight,
     .gradient = gradient_of_convolution_weight,
+    .cost = count_convolution_weight,
     .python = "convolution_weight({0}, {1}, {2}, {3}, {4}, {5}, {6})",
     .python_definition =
         "def convolution_weight(grad, x, kernel, stride, padding, dilation, groups):\n"
@@ -281,6 +284,7 @@ constinit const Symbol conv1d_symbol{
     .documentation =
         "Convolution of sequences [batch, channels, length], the batch left out or not; padding may be \"same\" or \"valid\".",
     .decompose = decompose_conv<1>,
+    .semantics = {.autocast = AutocastPolicy::narrow},
 };
 
 constinit const Symbol conv2d_symbol{
@@ -290,6 +294,7 @@ constinit const Symbol conv2d_symbol{
     .documentation =
         "Convolution of images [batch, channels, height, width], the batch left out or not; padding may be \"same\" or \"valid\".",
     .decompose = decompose_conv<2>,
+    .semantics = {.autocast = AutocastPolicy::narrow},
 };
 
 constinit const Symbol conv3d_symbol{
@@ -300,6 +305,7 @@ constinit const Symbol conv3d_symbol{
         "Convolution of volumes [batch, channels, depth, height, width], the batch left out or not; padding may be \"same\" or "
         "\"valid\".",
     .decompose = decompose_conv<3>,
+    .semantics = {.autocast = AutocastPolicy::narrow},
 };
 
 constinit const Symbol conv_transpose1d_symbol{
@@ -308,6 +314,7 @@ constinit const Symbol conv_transpose1d_symbol{
         "int[] output_padding=0, int groups=1, int[] dilation=1) -> Tensor",
     .documentation = "The transposed map of conv1d: each number of the input spreads a kernel over the result.",
     .decompose = decompose_conv_transpose<1>,
+    .semantics = {.autocast = AutocastPolicy::narrow},
 };
 
 constinit const Symbol conv_transpose2d_symbol{
@@ -316,6 +323,7 @@ constinit const Symbol conv_transpose2d_symbol{
         "int[] output_padding=0, int groups=1, int[] dilation=1) -> Tensor",
     .documentation = "The transposed map of conv2d: each number of the input spreads a kernel over the result.",
     .decompose = decompose_conv_transpose<2>,
+    .semantics = {.autocast = AutocastPolicy::narrow},
 };
 
 constinit const Symbol conv_transpose3d_symbol{
@@ -324,6 +332,7 @@ constinit const Symbol conv_transpose3d_symbol{
         "int[] output_padding=0, int groups=1, int[] dilation=1) -> Tensor",
     .documentation = "The transposed map of conv3d: each number of the input spreads a kernel over the result.",
     .decompose = decompose_conv_transpose<3>,
+    .semantics = {.autocast = AutocastPolicy::narrow},
 };
 
 SymbolList convolution_symbols() {

@@ -264,6 +264,7 @@ constinit const Symbol grid_sample_symbol{
         "bicubic; outside zeros, border or reflection.",
     .infer = infer_grid_sample,
     .decompose = decompose_grid_sample,
+    .semantics = {.autocast = AutocastPolicy::wide},
 };
 
 constinit const Symbol affine_grid_symbol{

@@ -78,6 +78,7 @@ constinit const Symbol prims_adamw_symbol{
         "  p = p - m1 / denominator * (lr / (1 - beta1**step))\n"
         "  return p.to(parameter.dtype), m1.to(m.dtype), v1.to(v.dtype)\n",
     .traits = {.not_differentiable = true},
+    .semantics = {.elementwise_update = true},
 };
 
 std::span<const Symbol* const> optimizer_symbols() {

@@ -137,6 +137,7 @@ constinit const Symbol max_pool3d_symbol{
         "bool ceil_mode=False) -> Tensor",
     .documentation = "The largest element of each window of volumes; with return_indices see max_pool3d_with_indices.",
     .decompose = decompose_max_pool<3>,
+    .semantics = {.autocast = AutocastPolicy::wide},
 };
 
 constinit const Symbol max_pool3d_with_indices_symbol{
@@ -169,6 +170,7 @@ constinit const Symbol avg_pool3d_symbol{
         "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
     .documentation = "The mean of each window of volumes.",
     .decompose = decompose_avg_pool<3>,
+    .semantics = {.autocast = AutocastPolicy::wide},
 };
 
 constinit const Symbol adaptive_avg_pool1d_symbol{
@@ -232,6 +234,7 @@ constinit const Symbol adaptive_avg_pool3d_symbol{
     .decompose = decompose_adaptive_avg_pool<3>,
     .python = "adaptive_pool(torch.nn.functional.adaptive_avg_pool3d, {0}, {1})",
     .python_definition = adaptive_python,
+    .semantics = {.autocast = AutocastPolicy::wide},
 };
 
 constinit const Symbol adaptive_max_pool3d_symbol{
@@ -241,6 +244,7 @@ constinit const Symbol adaptive_max_pool3d_symbol{
     .decompose = decompose_adaptive_max_pool<3>,
     .python = "adaptive_pool(torch.nn.functional.adaptive_max_pool3d, {0}, {1})",
     .python_definition = adaptive_python,
+    .semantics = {.autocast = AutocastPolicy::wide},
 };
 
 constinit const Symbol adaptive_max_pool3d_with_indices_symbol{

@@ -83,6 +83,7 @@ constinit const Symbol amax_symbol{
     .infer = infer_extremum,
     .gradient = gradient_of_extremum,
     .traits = {.reduction = true},
+    .semantics = {.reduction = Reduction::largest},
 };
 
 constinit const Symbol amin_symbol{
@@ -91,6 +92,7 @@ constinit const Symbol amin_symbol{
     .infer = infer_extremum,
     .gradient = gradient_of_extremum,
     .traits = {.reduction = true},
+    .semantics = {.reduction = Reduction::smallest},
 };
 
 constinit const Symbol argmax_symbol{

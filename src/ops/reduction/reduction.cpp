@@ -76,6 +76,7 @@ constinit const Symbol sum_symbol{
           g.set(0, expanded_to_input(g.cotangent(), g.tensor(0).shape(), g.argument(1), g.argument(2).boolean()));
         },
     .traits = {.reduction = true},
+    .semantics = {.linearity = Linearity::first, .reduction = Reduction::sum},
 };
 
 constinit const Symbol mean_symbol{
@@ -95,6 +96,7 @@ constinit const Symbol mean_symbol{
           g.set(0, div(spread, reduced_count(shape, g.argument(1))));
         },
     .traits = {.reduction = true},
+    .semantics = {.reduction = Reduction::mean},
 };
 
 constinit const Symbol prod_symbol{
@@ -103,6 +105,7 @@ constinit const Symbol prod_symbol{
     .infer = infer_sum,
     .gradient = gradient_of_product,
     .traits = {.reduction = true},
+    .semantics = {.autocast = AutocastPolicy::wide},
 };
 
 constinit const Symbol any_symbol{

@@ -181,6 +181,7 @@ constinit const Symbol var_symbol{
     .infer = infer_variance,
     .gradient = [](Gradient& g) { g.set(0, variance_backward(g.cotangent(), g.arguments())); },
     .traits = {.reduction = true},
+    .semantics = {.reduction = Reduction::variance},
 };
 
 constinit const Symbol std_symbol{

@@ -104,6 +104,7 @@ constinit const Symbol full_symbol{
           require_fits("fill_value", a[1], types[0].dtype);
         },
     .traits = {.not_differentiable = true},
+    .semantics = {.fill = Fill::second_argument},
 };
 
 constinit const Symbol zeros_symbol{
@@ -112,6 +113,7 @@ constinit const Symbol zeros_symbol{
     .infer = infer_sized,
     .decompose = decompose_sized<0>,
     .traits = {.not_differentiable = true},
+    .semantics = {.fill = Fill::zero},
 };
 
 constinit const Symbol ones_symbol{
@@ -149,6 +151,7 @@ constinit const Symbol full_like_symbol{
           results.push_back(full(Dims(x.shape()), a[1].operand(at), {.dtype = dtype, .device = device}, at));
         },
     .traits = {.not_differentiable = true},
+    .semantics = {.fill = Fill::second_argument},
 };
 
 constinit const Symbol zeros_like_symbol{
@@ -157,6 +160,7 @@ constinit const Symbol zeros_like_symbol{
     .infer = infer_like,
     .decompose = decompose_like<0>,
     .traits = {.not_differentiable = true},
+    .semantics = {.fill = Fill::zero},
 };
 
 constinit const Symbol ones_like_symbol{

@@ -157,6 +157,7 @@ constinit const Symbol trace_symbol{
           const Tensor view = diagonal(a[0].tensor(), 0, 0, 1, at);
           out.push_back(sum(view, {}, false, {}, at));
         },
+    .semantics = {.autocast = AutocastPolicy::wide},
 };
 
 SymbolList diagonal_symbols() {

@@ -124,6 +124,7 @@ constinit const Symbol cat_symbol{
             start = start + length;
           }
         },
+    .semantics = {.autocast = AutocastPolicy::widest, .concatenation = true},
 };
 
 constinit const Symbol stack_symbol{
@@ -143,6 +144,7 @@ constinit const Symbol stack_symbol{
           }
           out.push_back(cat(layers, dim, at));
         },
+    .semantics = {.autocast = AutocastPolicy::widest},
 };
 
 constinit const Symbol clone_symbol{
@@ -150,7 +152,7 @@ constinit const Symbol clone_symbol{
     .documentation = "A copy.",
     .infer = [](Arguments a, InferredTypes& out) { out.push_back(like(a[0].tensor(), a[0].tensor().shape())); },
     .gradient = [](Gradient& g) { g.set(0, g.cotangent()); },
-    .scalar = "{0}",
+    .semantics = {.linearity = Linearity::first, .copy = true},
 };
 
 constinit const Symbol prims_pad_symbol{

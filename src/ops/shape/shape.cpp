@@ -69,6 +69,7 @@ constinit const Symbol reshape_symbol{
     .write = [](Arguments a, const Tensor& value,
                 SourceLocation at) { return reshape(value, a[0].tensor().shape(), at); },
     .traits = {.view = true},
+    .semantics = {.linearity = Linearity::first, .keeps_order = true, .may_copy = true},
 };
 
 constinit const Symbol view_symbol{
@@ -85,6 +86,7 @@ constinit const Symbol view_symbol{
           }
           out.push_back(reshape(input, a[1].shape(), at));
         },
+    .semantics = {.never_copies = true},
 };
 
 constinit const Symbol view_as_symbol{

@@ -98,6 +98,7 @@ constinit const Symbol permute_symbol{
           return permute(value, inverse, at);
         },
     .traits = {.view = true},
+    .semantics = {.linearity = Linearity::first},
 };
 
 constinit const Symbol transpose_symbol{
@@ -126,6 +127,7 @@ constinit const Symbol transpose_symbol{
     .write = [](Arguments a, const Tensor& value,
                 SourceLocation at) { return transpose(value, a[1].integer(), a[2].integer(), at); },
     .traits = {.view = true},
+    .semantics = {.linearity = Linearity::first},
 };
 
 constinit const Symbol expand_symbol{
@@ -155,6 +157,7 @@ constinit const Symbol expand_symbol{
           return reshape(value, input.shape(), at);
         },
     .traits = {.view = true},
+    .semantics = {.linearity = Linearity::first, .broadcast = true},
 };
 
 constinit const Symbol squeeze_symbol{
@@ -185,6 +188,7 @@ constinit const Symbol squeeze_symbol{
         },
     .write = write_reshaped,
     .traits = {.view = true},
+    .semantics = {.linearity = Linearity::first, .keeps_order = true},
 };
 
 constinit const Symbol unsqueeze_symbol{
@@ -214,6 +218,7 @@ constinit const Symbol unsqueeze_symbol{
         },
     .write = write_reshaped,
     .traits = {.view = true},
+    .semantics = {.linearity = Linearity::first, .keeps_order = true},
 };
 
 SymbolList view_dimensions_symbols() {

@@ -193,6 +193,7 @@ constinit const Symbol contiguous_symbol{
         },
     .write = [](Arguments, const Tensor& value, SourceLocation) { return value; },
     .traits = {.view = true},
+    .semantics = {.may_copy = true},
 };
 
 constinit const Symbol detach_symbol{

@@ -14,7 +14,8 @@ namespace {
 
 struct CustomSymbol {
   explicit CustomSymbol(const std::string& name)
-      : spelling("autograd." + name + "() -> Tensor"), symbol{.signature = Signature(std::string_view(spelling))} {}
+      : spelling("autograd." + name + "() -> Tensor"),
+        symbol{.signature = Signature(std::string_view(spelling)), .kind = SymbolKind::custom_function} {}
   const std::string spelling;
   const Symbol symbol;
 };
@@ -67,6 +68,7 @@ constinit const Symbol prims_once_differentiable_symbol{
           return true;
         },
     .python = "{0}.view_as({0})",
+    .kind = SymbolKind::once_differentiable,
     .traits = {.view = true},
 };
 
@@ -78,6 +80,7 @@ constinit const Symbol prims_no_gradient_symbol{
     .python_definition =
         "def no_gradient(cotangent, message):\n"
         "  raise RuntimeError(message)\n",
+    .kind = SymbolKind::refusing_gradient,
     .traits = {.not_differentiable = true},
 };
 

@@ -17,24 +17,28 @@ void check_same_type(const Tensor& value, const Tensor& source) {
 constinit const Symbol prims_return_symbol{
     .signature = "prims.return() -> ()",
     .documentation = "Ends a trace: its arguments are the results.",
+    .kind = SymbolKind::returning,
     .traits = {.side_effect = true, .structural = true},
 };
 
 constinit const Symbol prims_del_symbol{
     .signature = "prims.del() -> ()",
     .documentation = "The values are not used any more; their memory may be used again.",
+    .kind = SymbolKind::deletion,
     .traits = {.side_effect = true, .structural = true},
 };
 
 constinit const Symbol prims_unpack_sequence_symbol{
     .signature = "prims.unpack_sequence() -> ()",
     .documentation = "The items of a collection.",
+    .kind = SymbolKind::unpacking,
     .traits = {.structural = true},
 };
 
 constinit const Symbol prims_clear_collection_symbol{
     .signature = "prims.clear_collection() -> ()",
     .documentation = "Empties a collection, so that it does not keep its items alive.",
+    .kind = SymbolKind::clearing,
     .traits = {.side_effect = true, .structural = true},
 };
 
@@ -49,6 +53,7 @@ constinit const Symbol prims_copy__symbol{
         },
     .gradient = [](Gradient& g) { g.set(0, g.cotangent()); },
     .python = "{1}.copy_({0})",
+    .kind = SymbolKind::writing,
     .traits = {.side_effect = true},
 };
 
@@ -79,12 +84,14 @@ constinit const Symbol prims_with_history_symbol{
 constinit const Symbol prims_get_grad_symbol{
     .signature = "prims.get_grad() -> ()",
     .documentation = "The cotangent that comes from outside for a result of the function.",
+    .kind = SymbolKind::reading_gradient,
     .traits = {.structural = true},
 };
 
 constinit const Symbol prims_put_grad_symbol{
     .signature = "prims.put_grad() -> ()",
     .documentation = "Adds to the cotangent of a value.",
+    .kind = SymbolKind::adding_gradient,
     .traits = {.side_effect = true, .structural = true},
 };
 
@@ -99,6 +106,7 @@ constinit const Symbol prims_shape_symbol{
     .signature = "prims.shape(Tensor a) -> ()",
     .documentation = "The sizes of a tensor; None for those that are not symbols.",
     .python = "{0}.shape",
+    .kind = SymbolKind::reading_shape,
     .traits = {.not_differentiable = true, .structural = true},
 };
 

@@ -10,7 +10,7 @@
 #include "ir/printing/print_common.h"
 #include "ir/symbolic/specialize_symbols.h"
 #include "ops/generated/symbols.h"
-#include "ops/structural/structural.h"
+#include "ir/structural.h"
 #include "pipeline/pipeline.h"
 #include "support/text/text.h"
 

@@ -49,7 +49,8 @@ class ElideConcatCopies {
   }
 
   static bool is_cat(const Step& step) {
-    return step.kind == Step::Kind::kernel && step.bound->symbol == &cat_symbol && step.bound->args.size() > 1;
+    return step.kind == Step::Kind::kernel && step.bound->symbol->semantics.concatenation &&
+           step.bound->args.size() > 1;
   }
 
  private:

@@ -7,7 +7,7 @@
 
 #include "implementation/implementation.h"
 #include "ir/analysis/trace_values.h"
-#include "ops/structural/structural.h"
+#include "ir/structural.h"
 #include "runtime/plan/elide_concat_copies.h"
 #include "runtime/plan/memory_plan.h"
 #include "runtime/plan/reuse_operand_buffers.h"

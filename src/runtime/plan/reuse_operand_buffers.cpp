@@ -75,11 +75,11 @@ class OperandReuse {
 
 }  // namespace
 
-bool is_scatter_update(const Symbol& symbol) {
-  return &symbol == &prims_index_put_symbol || &symbol == &scatter_symbol || &symbol == &scatter_add_symbol;
-}
+bool is_scatter_update(const Symbol& symbol) { return symbol.semantics.scatter_update; }
 
-bool is_elementwise_update(const Symbol& symbol) { return symbol.traits.pointwise || &symbol == &prims_adamw_symbol; }
+bool is_elementwise_update(const Symbol& symbol) {
+  return symbol.traits.pointwise || symbol.semantics.elementwise_update;
+}
 
 void write_results_over_operands(ExecutionPlan& plan) { OperandReuse(plan).run(); }
 

@@ -6,7 +6,7 @@
 
 #include "ir/analysis/uses.h"
 #include "ir/substitution.h"
-#include "ops/structural/structural.h"
+#include "ir/structural.h"
 #include "support/text/text.h"
 #include "transforms/in_place.h"
 

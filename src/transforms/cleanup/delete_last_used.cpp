@@ -4,7 +4,7 @@
 
 #include "ir/analysis/uses.h"
 #include "ops/generated/symbols.h"
-#include "ops/structural/structural.h"
+#include "ir/structural.h"
 
 namespace fulgurite {
 

@@ -1,7 +1,7 @@
 #include <fulgurite/symbol.h>
 
 #include "ir/analysis/uses.h"
-#include "ops/structural/structural.h"
+#include "ir/structural.h"
 #include "transforms/in_place.h"
 
 namespace fulgurite {

@@ -7,7 +7,6 @@
 #include "executors/registry.h"
 #include "ir/analysis/trace_values.h"
 #include "ir/analysis/uses.h"
-#include "ops/generated/symbols.h"
 
 namespace fulgurite {
 
@@ -17,7 +16,6 @@ bool is_number(const Value& value, double number) {
   if (value.is_int()) return !value.integer().is_symbolic() && static_cast<double>(value.integer().hint()) == number;
   return value.is_float() && !value.floating().is_symbolic() && value.floating().hint() == number;
 }
-bool is_true(const Value& value) { return value.is_bool() && !value.boolean().is_symbolic() && value.boolean().hint(); }
 
 /// Rewrites ops of a trace.
 class ScatterFolder {
@@ -56,7 +54,8 @@ class ScatterFolder {
 
   // An elementwise add of two full tensors that only the eager executor has claimed.
   static bool is_sum(const BoundSymbol& bound) {
-    if (bound.symbol != &add_symbol || !bound.implementation || bound.implementation->user) return false;
+    if (bound.symbol->semantics.linearity != Linearity::sum || !bound.implementation || bound.implementation->user)
+      return false;
     const std::span<const Value> args = bound.args.read();
     if (args.size() < 2 || !args[0].is_tensor() || !args[1].is_tensor()) return false;
     const auto scales = [](const auto& keyword) { return !is_number(keyword.second, 1); };  // alpha
@@ -73,25 +72,18 @@ class ScatterFolder {
     const int made = uses_.producer(value.tensor().id);
     if (made < 0) return false;
     const BoundSymbol& bound = op(made);
-    if (bound.symbol == &zeros_symbol || bound.symbol == &zeros_like_symbol) return true;
-    return bound.symbol == &full_symbol && bound.args.size() > 1 && is_number(bound.args.read()[1], 0);
+    const Fill fill = bound.symbol->semantics.fill;
+    if (fill == Fill::zero) return true;
+    return fill == Fill::second_argument && bound.args.size() > 1 && is_number(bound.args.read()[1], 0);
   }
 
   // An op that scatters into zeros, as one that scatters into `sum`; without a symbol if it is not one.
   BoundSymbol into(const Value& sum, const BoundSymbol& scatter) const {
-    BoundSymbol out;
+    const Symbol& symbol = *scatter.symbol;
     const std::span<const Value> args = scatter.args.read();
-    if (scatter.symbol == &prims_embedding_backward_symbol && is_number(args[3], -1)) {
-      out.symbol = &prims_index_put_symbol;
-      out.args = {sum, Value(std::vector<Value>{args[1]}), args[0], Value(Bool(true))};
-    } else if (scatter.symbol == &prims_index_put_symbol && args.size() > 3 && is_true(args[3]) &&
-               makes_zeros(args[0])) {
-      out.symbol = scatter.symbol;
-      out.args = {sum, args[1], args[2], args[3]};
-    } else if (scatter.symbol == &scatter_add_symbol && makes_zeros(args[0])) {
-      out.symbol = scatter.symbol;
-      out.args = {sum, args[1], args[2], args[3]};
-    }
+    BoundSymbol out;
+    if (symbol.accumulate && (!symbol.semantics.scatter_update || makes_zeros(args[0])))
+      symbol.accumulate(args, sum, out);
     return out;
   }
 
@@ -127,10 +119,7 @@ class ScatterFolder {
 
 Trace fold_scatter_add(const Trace& trace, int64_t min_bytes) { return ScatterFolder(trace, min_bytes).run(); }
 bool has_scattered_sums(const Trace& trace, int64_t min_bytes) {
-  const auto scatters = [](const BoundSymbol& bound) {
-    return bound.symbol == &prims_embedding_backward_symbol || bound.symbol == &prims_index_put_symbol ||
-           bound.symbol == &scatter_add_symbol;
-  };
+  const auto scatters = [](const BoundSymbol& bound) { return bound.symbol->accumulate != nullptr; };
   return std::ranges::any_of(trace.bound_symbols.read(), scatters) && !ScatterFolder(trace, min_bytes).is_empty();
 }
 

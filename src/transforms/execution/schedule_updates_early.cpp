@@ -8,7 +8,7 @@
 #include "ir/analysis/trace_values.h"
 #include "ir/analysis/uses.h"
 #include "ir/analysis/view_roots.h"
-#include "ops/structural/structural.h"
+#include "ir/structural.h"
 #include "runtime/plan/reuse_operand_buffers.h"
 
 namespace fulgurite {

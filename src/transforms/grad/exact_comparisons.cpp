@@ -5,8 +5,7 @@
 #include <fulgurite/symbol.h>
 
 #include "ir/analysis/trace_values.h"
-#include "ops/generated/symbols.h"
-#include "ops/structural/structural.h"
+#include "ir/structural.h"
 #include "transforms/grad/joint_trace.h"
 
 namespace fulgurite {
@@ -24,7 +23,7 @@ class Search {
 
   std::vector<ComparedElements> run() {
     for (const BoundSymbol& bound : joint_.bound_symbols) {
-      if (bound.symbol != &eq_symbol && bound.symbol != &ne_symbol) continue;
+      if (!bound.symbol->semantics.equality) continue;
       const std::vector<int> left = sources(bound.args[0]), right = sources(bound.args[1]);
       compare(left, right);
       compare(right, left);
@@ -80,8 +79,6 @@ class Search {
 
 std::vector<ComparedElements> find_compared_elements(const Trace& joint) { return Search(joint).run(); }
 
-bool is_exact(const Symbol& symbol) {
-  return symbol.traits.view || &symbol == &abs_symbol || &symbol == &neg_symbol || &symbol == &relu_symbol;
-}
+bool is_exact(const Symbol& symbol) { return symbol.traits.view || symbol.semantics.exact; }
 
 }  // namespace fulgurite

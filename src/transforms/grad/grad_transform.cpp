@@ -9,7 +9,7 @@
 #include "ir/printing/source_lines.h"
 #include "ir/substitution.h"
 #include "ops/generated/symbols.h"
-#include "ops/structural/structural.h"
+#include "ir/structural.h"
 #include "tracing/argument_pack.h"
 #include "tracing/tracer.h"
 #include "transforms/grad/broadcast_shapes.h"
@@ -282,7 +282,7 @@ class GradTransform final : public ArgumentPack::Resolver {
   // Annotates zeros in place of a cotangent, and copies, as such.
   static void name_part(BoundSymbol& recorded, const BoundSymbol& forward, std::span<const Tensor> cotangents) {
     bool is_zeros = false;
-    if (recorded.symbol == &zeros_symbol) {
+    if (recorded.symbol->semantics.fill == Fill::zero) {
       const TensorProxy& zeros = recorded.outputs[0].tensor();
       size_t result = 0;
       for_each_output(forward, [&](const Value& output) {
@@ -291,7 +291,7 @@ class GradTransform final : public ArgumentPack::Resolver {
               is_zeros || (output.tensor().dtype == zeros.dtype && is_same_shape(output.tensor().shape, zeros.shape));
       });
     }
-    if (!is_zeros && recorded.symbol != &clone_symbol) return;
+    if (!is_zeros && !recorded.symbol->semantics.copy) return;
     const auto part = is_zeros ? ForwardOrigin::Part::zeros : ForwardOrigin::Part::copy;
     for (ForwardOrigin& origin : recorded.forward.change()) origin.part = part;
     for (BoundSymbol& subsymbol : recorded.subsymbols) subsymbol.forward = recorded.forward;

@@ -11,7 +11,7 @@
 #include "ir/custom_function.h"
 #include "ir/substitution.h"
 #include "ops/generated/symbols.h"
-#include "ops/structural/structural.h"
+#include "ir/structural.h"
 #include "tracing/argument_pack.h"
 #include "tracing/tracer.h"
 

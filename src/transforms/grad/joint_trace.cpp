@@ -4,7 +4,7 @@
 #include <fulgurite/symbol.h>
 
 #include "ir/analysis/uses.h"
-#include "ops/structural/structural.h"
+#include "ir/structural.h"
 
 namespace fulgurite {
 

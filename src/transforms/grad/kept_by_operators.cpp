@@ -1,7 +1,7 @@
 #include "transforms/grad/kept_by_operators.h"
 
 #include "ir/analysis/uses.h"
-#include "ops/structural/structural.h"
+#include "ir/structural.h"
 #include "transforms/grad/joint_trace.h"
 
 namespace fulgurite {

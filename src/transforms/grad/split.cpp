@@ -8,7 +8,7 @@
 #include "ir/analysis/view_roots.h"
 #include "ir/substitution.h"
 #include "ops/generated/symbols.h"
-#include "ops/structural/structural.h"
+#include "ir/structural.h"
 #include "support/text/text.h"
 #include "transforms/grad/associate_forward.h"
 #include "transforms/grad/joint_trace.h"

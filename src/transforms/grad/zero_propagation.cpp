@@ -1,28 +1,22 @@
 #include "transforms/grad/zero_propagation.h"
 
-#include <algorithm>
+#include <fulgurite/symbol.h>
 
 #include "ir/analysis/trace_values.h"
-#include "ops/generated/symbols.h"
 
 namespace fulgurite {
 
 namespace {
 
-// Zero if their first argument is.
-bool is_linear_in_first(const Symbol& symbol) {
-  static constexpr const Symbol* linear[] = {&neg_symbol,
-                                             &sum_symbol,
-                                             &reshape_symbol,
-                                             &permute_symbol,
-                                             &transpose_symbol,
-                                             &squeeze_symbol,
-                                             &unsqueeze_symbol,
-                                             &expand_symbol,
-                                             &div_symbol,
-                                             &clone_symbol,
-                                             &prims_convert_element_type_symbol};
-  return std::ranges::find(linear, &symbol) != std::end(linear);
+bool is_zero_of(Linearity linearity, bool is_first_zero, bool is_second_zero) {
+  switch (linearity) {
+    case Linearity::unknown: return false;
+    case Linearity::first: return is_first_zero;
+    case Linearity::sum:
+    case Linearity::difference: return is_first_zero && is_second_zero;
+    case Linearity::product: return is_first_zero || is_second_zero;
+  }
+  return false;
 }
 
 }  // namespace
@@ -49,10 +43,7 @@ bool ZeroValues::is_used_by(const BoundSymbol& bound) const {
 bool ZeroValues::pass_through(const BoundSymbol& bound) {
   if (bound.args.empty()) return false;
   const bool first = has(bound.args[0]), second = bound.args.size() > 1 && has(bound.args[1]);
-  const bool is_sum = bound.symbol == &add_symbol || bound.symbol == &sub_symbol;
-  const bool is_zero = bound.symbol == &mul_symbol ? first || second
-                       : is_sum                    ? first && second
-                                                   : first && is_linear_in_first(*bound.symbol);
+  const bool is_zero = is_zero_of(bound.symbol->semantics.linearity, first, second);
   if (is_zero) for_each_output(bound, [&](const Value& output) { add(output); });
   return is_zero;
 }

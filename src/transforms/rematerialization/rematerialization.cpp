@@ -6,7 +6,7 @@
 #include <fulgurite/symbol.h>
 
 #include "ir/analysis/uses.h"
-#include "ops/structural/structural.h"
+#include "ir/structural.h"
 #include "support/max_flow.h"
 #include "support/text/text.h"
 #include "transforms/grad/exact_comparisons.h"

@@ -154,7 +154,7 @@ const std::vector<OperatorCase>& chosen_cases() {
 }
 
 bool needs_case(const Symbol& symbol) {
-  return !symbol.traits.structural && !symbol.traits.in_place && (!symbol.traits.side_effect || symbol.traits.random);
+  return !symbol.traits.structural && (!symbol.traits.side_effect || symbol.traits.random);
 }
 
 Tensor constants(std::vector<int64_t> sizes, double low, double high) {
