@@ -59,6 +59,14 @@ void join_cotangents(Gradient& g) {
   g.set(0, cat(chunks, dim));
 }
 
+/// The same for slices of one index.
+void stack_cotangents(Gradient& g) {
+  const Tensor x = g.tensor(0);
+  std::vector<Tensor> rows;
+  for (size_t i = 0; i < g.result_count(); ++i) rows.push_back(g.cotangent_or_zeros(i));
+  g.set(0, rows.empty() ? zeros_like(x) : stack(rows, normalize_dim(g.argument(1).integer(), x.ndim())));
+}
+
 /// x where its column minus its row is at most (lower) or at least (upper) `diagonal`, else zero.
 Tensor keep_triangle(const Tensor& x, Int diagonal, bool lower, SourceLocation at) {
   require(x.ndim() >= 2, "expected at least 2 dimensions, got ", x.ndim());
@@ -141,6 +149,7 @@ constinit const Symbol unbind_symbol{
           const int64_t size = x.size(static_cast<int>(dim));
           for (int64_t i = 0; i < size; ++i) out.push_back(select(x, dim, i, at));
         },
+    .gradient = stack_cotangents,
 };
 
 constinit const Symbol tril_symbol{
