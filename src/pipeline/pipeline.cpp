@@ -10,6 +10,7 @@
 #include "support/text/text.h"
 #include "transforms/cleanup/keep_results.h"
 #include "transforms/execution/fold_scatter_add.h"
+#include "transforms/execution/join_products.h"
 #include "transforms/execution/schedule_updates_early.h"
 #include "transforms/execution/transform_for_execution.h"
 #include "transforms/grad/associate_forward.h"
@@ -29,7 +30,7 @@ std::vector<const Executor*> profitable_executors(std::vector<const Executor*> e
   return executors;
 }
 
-constexpr int64_t min_scatter_bytes = 64 << 10;  // bytes of a sum
+constexpr int64_t min_sum_bytes = 64 << 10;  // smaller sums are not rewritten
 
 // Lowers a differentiated or plain trace to an executable trace.
 void prepare(std::vector<Trace>& stages, std::vector<const Executor*> executors, FusionNames& names,
@@ -37,10 +38,13 @@ void prepare(std::vector<Trace>& stages, std::vector<const Executor*> executors,
   // Fusions must not depend on sizes that symbols stand for: new specializations would have to wait for the compiler.
   const bool everything = options.fuses_all || is_symbolic;
   PassRunner runner(stages, options.check_traces);
-  runner.run("Transform for execution", [&](const Trace& t) { return transform_for_execution(t, executors); });
-  // As fusions do, this changes the order of additions.
+  // As fusions do, the passes over sums change the order of additions.
   const bool fuses = std::ranges::any_of(executors, [](const Executor* e) { return e->fusing != nullptr; });
-  if (const int64_t least = everything ? 0 : min_scatter_bytes; fuses && has_scattered_sums(stages.back(), least))
+  const int64_t least = everything ? 0 : min_sum_bytes;
+  if (fuses && has_sums_of_products(stages.back(), least))
+    runner.run("Join Products", [&](const Trace& t) { return join_products(t, least); });
+  runner.run("Transform for execution", [&](const Trace& t) { return transform_for_execution(t, executors); });
+  if (fuses && has_scattered_sums(stages.back(), least))
     runner.run("Fold Scatter Add", [&](const Trace& t) { return fold_scatter_add(t, least); });
   while (true) {
     const auto fusing = std::ranges::find_if(executors, [](const Executor* e) { return e->fusing != nullptr; });
