@@ -111,13 +111,14 @@ TEST("a cache is filled row by row under value_and_grad") {
     return sum(matmul(scores, cache(Slice(0, at + 1))));
   };
   const auto step = jit(value_and_grad(attend));
-  const Tensor cache = zeros({4, 3}), reference = zeros({4, 3});
+  const Tensor cache = zeros({4, 3});
+  Tensor reference = zeros({4, 3});
   for (int64_t i = 0; i < 4; ++i) {
     const Tensor query = tensor({0.1 * static_cast<double>(i), -0.2, 0.3});
     const Tensor leaf = query.clone().requires_grad_();
     const Tensor expected = attend(leaf, reference, i);
     expected.backward();
-    reference.copy_(reference.detach().clone());
+    reference = reference.detach();
     const auto [value, gradient] = step(query, cache, i);
     expect_near(value.item<double>(), expected.item<double>());
     expect_near(numbers(gradient), numbers(leaf.grad()), 1e-6);
