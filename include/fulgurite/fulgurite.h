@@ -11,6 +11,7 @@
 #include <fulgurite/averaged_model.h>
 #include <fulgurite/compare.h>
 #include <fulgurite/compiled_autograd.h>
+#include <fulgurite/compositions.h>
 #include <fulgurite/counters.h>
 #include <fulgurite/data.h>
 #include <fulgurite/data_dependent.h>
@@ -39,6 +40,7 @@
 #include <fulgurite/optim.h>
 #include <fulgurite/optimizers.h>
 #include <fulgurite/outside_memory.h>
+#include <fulgurite/padding_layers.h>
 #include <fulgurite/parametrization.h>
 #include <fulgurite/profile.h>
 #include <fulgurite/python_form.h>
