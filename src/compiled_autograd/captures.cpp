@@ -28,7 +28,7 @@ Captures& Captures::all() {
   return *captures;
 }
 
-std::shared_ptr<const CompiledBackward> Captures::find(const BackwardKey& key) {
+std::shared_ptr<const BackwardProgram> Captures::find(const BackwardKey& key) {
   const std::lock_guard lock(mutex_);
   const auto [begin, end] = by_hash_.equal_range(key.hash);
   for (auto at = begin; at != end; ++at) {
@@ -40,7 +40,7 @@ std::shared_ptr<const CompiledBackward> Captures::find(const BackwardKey& key) {
   return nullptr;
 }
 
-void Captures::add(std::shared_ptr<CompiledBackward> compiled) {
+void Captures::add(std::shared_ptr<BackwardProgram> compiled) {
   const std::lock_guard lock(mutex_);
   measure_newest();
   if (by_hash_.size() >= max_programs || bytes_ > cache_bytes()) evict();
@@ -61,7 +61,7 @@ void Captures::evict() {
 
 // Its program has run by now, or never will.
 void Captures::measure_newest() {
-  const std::shared_ptr<CompiledBackward> newest = newest_.lock();
+  const std::shared_ptr<BackwardProgram> newest = newest_.lock();
   if (!newest) return;
   TraceBytes traces;
   int64_t program = 0;

@@ -24,7 +24,7 @@ struct Capture {
 };
 
 /// A capture compiled for one set of sizes.
-struct CompiledBackward {
+struct BackwardProgram {
   BackwardKey key;
   std::shared_ptr<const Capture> capture;
   std::vector<Effect> effects;       // specialized for these sizes
@@ -52,8 +52,8 @@ class Captures {
   static Captures& all();
 
   /// Returns the program for a key, or null.
-  std::shared_ptr<const CompiledBackward> find(const BackwardKey&);
-  void add(std::shared_ptr<CompiledBackward>);
+  std::shared_ptr<const BackwardProgram> find(const BackwardKey&);
+  void add(std::shared_ptr<BackwardProgram>);
   void count_capture();
   int64_t count();
   std::vector<Trace> last_traces();
@@ -72,9 +72,9 @@ class Captures {
   void measure_newest();
   std::mutex making_, mutex_;
   /// Guarded by mutex_, as are the following.
-  std::unordered_multimap<uint64_t, std::shared_ptr<CompiledBackward>> by_hash_;
-  std::shared_ptr<const CompiledBackward> last_;
-  std::weak_ptr<CompiledBackward> newest_;
+  std::unordered_multimap<uint64_t, std::shared_ptr<BackwardProgram>> by_hash_;
+  std::shared_ptr<const BackwardProgram> last_;
+  std::weak_ptr<BackwardProgram> newest_;
   int64_t bytes_ = 0;
   int64_t count_ = 0;
   uint64_t uses_ = 0;

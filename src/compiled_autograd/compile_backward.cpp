@@ -31,10 +31,10 @@ std::vector<Effect> with_values(std::vector<Effect> effects, SymbolValues& numbe
   return effects;
 }
 
-std::shared_ptr<CompiledBackward> make_program(const std::shared_ptr<const Capture>& capture,
-                                               const std::vector<uint64_t>& given, const BackwardRequest& request) {
+std::shared_ptr<BackwardProgram> make_program(const std::shared_ptr<const Capture>& capture,
+                                              const std::vector<uint64_t>& given, const BackwardRequest& request) {
   SymbolValues numbers(given);
-  auto compiled = std::make_shared<CompiledBackward>();
+  auto compiled = std::make_shared<BackwardProgram>();
   compiled->capture = capture;
   compiled->sizes = given;
   compiled->effects = with_values(capture->captured.effects, numbers);
@@ -71,8 +71,8 @@ std::shared_ptr<const Capture> record(const BackwardRequest& request, const Back
 }
 
 // A backward that cannot be recorded with symbols is recorded with constants.
-std::shared_ptr<CompiledBackward> record_and_compile(const BackwardRequest& request, const BackwardSizes& sizes,
-                                                     SizePattern pattern) {
+std::shared_ptr<BackwardProgram> record_and_compile(const BackwardRequest& request, const BackwardSizes& sizes,
+                                                    SizePattern pattern) {
   if (pattern.has_symbols()) {
     try {
       const auto capture = record(request, sizes, pattern);
@@ -92,8 +92,8 @@ void log_capture(const Capture& capture) {
       text::cat("TRACED GRAPH\n===== Compiled autograd graph =====\n", text));
 }
 
-std::shared_ptr<CompiledBackward> find_for_sizes(const StructureOfBackward& structure, const BackwardSizes& sizes,
-                                                 const BackwardRequest& request) {
+std::shared_ptr<BackwardProgram> find_for_sizes(const StructureOfBackward& structure, const BackwardSizes& sizes,
+                                                const BackwardRequest& request) {
   for (size_t i = structure.captures.size(); i-- > 0;) {
     const auto given = structure.captures[i]->pattern.values(sizes.values);
     if (!given) continue;
@@ -110,9 +110,9 @@ std::shared_ptr<CompiledBackward> find_for_sizes(const StructureOfBackward& stru
 
 }  // namespace
 
-std::shared_ptr<const CompiledBackward> compile_backward(const BackwardRequest& request, StructureOfBackward& structure,
-                                                         const BackwardSizes& sizes, BackwardKey key) {
-  std::shared_ptr<CompiledBackward> compiled = find_for_sizes(structure, sizes, request);
+std::shared_ptr<const BackwardProgram> compile_backward(const BackwardRequest& request, StructureOfBackward& structure,
+                                                        const BackwardSizes& sizes, BackwardKey key) {
+  std::shared_ptr<BackwardProgram> compiled = find_for_sizes(structure, sizes, request);
   if (!compiled) {
     const bool is_first = structure.captures.empty();
     if (logs(LogChannel::compiled_autograd_verbose))

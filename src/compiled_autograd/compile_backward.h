@@ -15,7 +15,7 @@ struct BackwardRequest {
 
 /// Compiles a backward that is not in the cache: from a capture of its structure that serves its sizes, or from a new
 /// one, which is logged. Stores the program under the key.
-std::shared_ptr<const CompiledBackward> compile_backward(const BackwardRequest&, StructureOfBackward&,
-                                                         const BackwardSizes&, BackwardKey);
+std::shared_ptr<const BackwardProgram> compile_backward(const BackwardRequest&, StructureOfBackward&,
+                                                        const BackwardSizes&, BackwardKey);
 
 }  // namespace fulgurite

@@ -49,7 +49,7 @@ class Interceptor final : public BackwardInterceptor {
     const std::optional<std::vector<Tensor>> inputs = inputs_of(call, graph);
     if (!inputs) return std::nullopt;
     BackwardKey key = backward_key(call, graph, *inputs, options_);
-    std::shared_ptr<const CompiledBackward> compiled = Captures::all().find(key);
+    std::shared_ptr<const BackwardProgram> compiled = Captures::all().find(key);
     if (!compiled) [[unlikely]]
       compiled = make({call, graph, *inputs, options_}, std::move(key));
     if (!compiled) return std::nullopt;
@@ -77,7 +77,7 @@ class Interceptor final : public BackwardInterceptor {
     if (logs(LogChannel::compiled_autograd)) log(LogChannel::compiled_autograd, "Left to the engine: " + left.reason);
   }
 
-  static std::shared_ptr<const CompiledBackward> make(const BackwardRequest& request, BackwardKey key) {
+  static std::shared_ptr<const BackwardProgram> make(const BackwardRequest& request, BackwardKey key) {
     const std::lock_guard lock(Captures::all().making());
     if (auto known = Captures::all().find(key)) return known;
     bool is_new = false;
@@ -110,7 +110,7 @@ class Interceptor final : public BackwardInterceptor {
     }
   }
 
-  static std::vector<Tensor> run_compiled(const CompiledBackward& compiled, const BackwardCall& call,
+  static std::vector<Tensor> run_compiled(const BackwardProgram& compiled, const BackwardCall& call,
                                           const BackwardGraph& graph, const std::vector<Tensor>& inputs,
                                           CompiledRun& effects) {
     const CapturedBackward& captured = compiled.capture->captured;
@@ -140,7 +140,7 @@ class Interceptor final : public BackwardInterceptor {
     return asked;
   }
 
-  static std::vector<Tensor> run_on(const CompiledBackward& compiled, const BackwardCall& call,
+  static std::vector<Tensor> run_on(const BackwardProgram& compiled, const BackwardCall& call,
                                     const BackwardGraph& graph, const std::vector<Tensor>& arguments,
                                     CompiledRun& effects) {
     const CapturedBackward& captured = compiled.capture->captured;
