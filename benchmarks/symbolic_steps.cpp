@@ -126,7 +126,7 @@ void measure_decoding() {
   const models::LlamaOptions options{.layers = 1, .heads = 8, .key_value_heads = 4, .width = 256, .hidden = 688};
   const models::LlamaBlock block = models::make_llama_block(options);
   const auto step = [&block](Tensor x, Tensor cosine, Tensor sine, models::KeyValues past) {
-    return block.step(x, cosine, sine, past);
+    return block.extend(x, cosine, sine, past);
   };
   const auto symbolic = jit(step, {.cache = Cache::symbolic_values});
   const auto constant = jit(step, {.limits = {.warn_after = 0}});

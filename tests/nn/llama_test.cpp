@@ -40,7 +40,7 @@ TEST("a LLaMA model trains in one jitted step") {
     const auto [value, gradients] = value_and_grad<0>(loss)(model, x, y);
     std::map<std::string, Tensor> by_name;
     for (const auto& [name, gradient] : nn::model_detail::named_tensors(gradients)) by_name[name] = gradient;
-    std::vector<Tensor> flat;  // the rotary tables have gradients too, and no part in this
+    std::vector<Tensor> flat;  // the rotary frequencies have gradients too, and no part in this
     for (const auto& [name, parameter] : nn::named_parameters(model)) flat.push_back(by_name.at(name));
     optimizer.step(nn::parameters(model), flat);
     return value;
@@ -58,6 +58,6 @@ TEST("positions look only at those before them, and grouped heads share keys and
   const Tensor changed = tensor(std::vector<int64_t>{1, 2, 3, 9, 9, 9}).reshape({1, 6});
   const Tensor a = model(tokens)(0, Slice(0, 3)), b = model(changed)(0, Slice(0, 3));
   expect(max(abs(a - b)).item<double>() < 1e-6);
-  expect_equal(model.blocks[0].attention.wk.weight.shape(), Shape{8, 16});
+  expect_equal(model.model.layers[0].self_attn.k_proj.weight.shape(), Shape{8, 16});
   expect_error([] { models::make_llama({.heads = 3, .width = 16}); }, "must be a multiple of twice the heads 3");
 }

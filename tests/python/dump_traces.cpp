@@ -262,7 +262,7 @@ void dump_models(Dump& dump) {
       {.vocabulary = 65, .layers = 2, .heads = 4, .key_value_heads = 2, .width = 32, .hidden = 48, .block = 16});
   const Tensor tokens = randint(0, 65, {2, 16}), targets = randint(0, 65, {2, 16});
   const auto f = jit([](models::Llama llama, Tensor tokens, Tensor targets) { return llama.loss(tokens, targets); });
-  dump.add({"llama", joined(nn::parameters(model), {model.cosines, model.sines, tokens, targets}), 10}, f,
+  dump.add({"llama", joined(nn::parameters(model), {model.model.rotary_emb.inv_freq, tokens, targets}), 10}, f,
            [&]() -> std::vector<Tensor> { return {f(model, tokens, targets)}; });
 }
 

@@ -1,0 +1,51 @@
+#pragma once
+#include <fulgurite/detail/requirements.h>
+
+#include <cstdint>
+#include <vector>
+
+#include <fulgurite/operators.h>
+#include <fulgurite/tensor.h>
+
+#include <fulgurite/detail/hide_macros.h>
+
+#pragma GCC visibility push(default)
+namespace fulgurite {
+namespace models {
+
+/// By layer, the keys and values of earlier positions: [batch, key_value_heads, capacity, head_width].
+struct KeyValueCache {
+  std::vector<Tensor> keys, values;
+};
+
+/// A cache of `layers` layers, filled with zeros.
+inline KeyValueCache make_key_value_cache(size_t layers, const Dims& sizes, const TensorOptions& options) {
+  KeyValueCache cache;
+  for (size_t i = 0; i < layers; ++i) {
+    cache.keys.push_back(zeros(sizes, options));
+    cache.values.push_back(zeros(sizes, options));
+  }
+  return cache;
+}
+
+/// Writes the keys or values of rows at `positions` (i64 [rows]) into a layer's, in place: [batch, heads, rows, width]
+/// into [batch, heads, capacity, width].
+inline void write_rows(Tensor cached, const Tensor& positions, const Tensor& rows) {
+  cached.copy_(index_copy(cached, 2, positions, rows));
+}
+
+/// True where causal attention of a row at a position sees a column's position: [rows, columns]. With a window, a row
+/// sees itself and the window - 1 positions before it.
+inline Tensor causal_mask(const Tensor& row_positions, const Tensor& column_positions, int64_t window = 0) {
+  const Tensor row = unsqueeze(row_positions, 1);
+  const Tensor is_before = column_positions <= row;
+  if (window == 0) return is_before;
+  const Tensor is_near = column_positions > row - window;
+  return logical_and(is_before, is_near);
+}
+
+}  // namespace models
+}  // namespace fulgurite
+#pragma GCC visibility pop
+
+#include <fulgurite/detail/restore_macros.h>

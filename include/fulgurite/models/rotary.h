@@ -1,0 +1,69 @@
+#pragma once
+#include <fulgurite/detail/requirements.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fulgurite/operators.h>
+#include <fulgurite/tensor.h>
+
+#include <fulgurite/detail/hide_macros.h>
+
+#pragma GCC visibility push(default)
+namespace fulgurite {
+namespace models {
+
+/// How the frequencies of rotary positions are changed for sequences longer than those of the training; the keys of
+/// config.json's "rope_scaling" or "rope_parameters".
+struct RotaryScaling {
+  std::string kind = "default";  // "default", "linear", "dynamic", "llama3", "yarn"
+  double factor = 1;
+  int64_t original_block = 0;                                  // the longest sequence of the training
+  double low_frequency_factor = 1, high_frequency_factor = 4;  // llama3
+  double beta_fast = 32, beta_slow = 1, attention_factor = 0;  // yarn; 0: computed from the factor
+  double mscale = 0, mscale_all_dim = 0;                       // yarn
+  bool truncate = true;                                        // yarn: the bounds of its ramp are whole numbers
+};
+
+/// Rotary positions (Su et al. 2021): each pair of features turns by an angle proportional to the position.
+struct RotaryEmbedding {
+  Tensor inv_freq;              // [features / 2] of f32, radians per position
+  double attention_factor = 1;  // scales both tables
+};
+
+/// The frequencies of `features` rotated features. "dynamic" has the unscaled ones, which are right up to
+/// original_block positions. Throws UserError for another kind of scaling or an odd number of features.
+RotaryEmbedding make_rotary(int64_t features, double base, const RotaryScaling& scaling = {});
+
+/// Cosines and sines of positions (i64, [...]): [..., features / 2] each, f32.
+inline std::pair<Tensor, Tensor> rotary_tables(const RotaryEmbedding& rotary, const Tensor& positions) {
+  const Tensor angles = unsqueeze(positions.to(Dtype::f32), -1) * rotary.inv_freq;
+  const Tensor cosines = cos(angles) * rotary.attention_factor;
+  const Tensor sines = sin(angles) * rotary.attention_factor;
+  return {cosines, sines};
+}
+
+/// The tables of the positions from 0, for frequencies without scaling: [length, features / 2] each.
+inline std::pair<Tensor, Tensor> rotary_tables(int64_t length, int64_t features, double base) {
+  return rotary_tables(make_rotary(features, base), arange(length));
+}
+
+/// Rotates pairs of features: feature i of the first half is paired with feature i of the second. Features beyond those
+/// of the tables are unchanged. x: [batch, heads, length, features]; the tables: [length, rotated features / 2].
+inline Tensor rotate(const Tensor& x, const Tensor& cosines, const Tensor& sines) {
+  const Int rotated_features = cosines.size(-1) * 2;
+  const bool is_partial = bool(rotated_features < x.size(-1));
+  const std::vector<Tensor> halves = chunk(is_partial ? narrow(x, -1, 0, rotated_features) : x, 2, -1);
+  const Tensor first = halves[0] * cosines - halves[1] * sines;
+  const Tensor second = halves[1] * cosines + halves[0] * sines;
+  if (!is_partial) return cat({first, second}, -1).to(x.dtype());
+  const Tensor rest = narrow(x, -1, rotated_features, x.size(-1) - rotated_features);
+  return cat({first.to(x.dtype()), second.to(x.dtype()), rest}, -1);
+}
+
+}  // namespace models
+}  // namespace fulgurite
+#pragma GCC visibility pop
+
+#include <fulgurite/detail/restore_macros.h>

@@ -1,0 +1,45 @@
+#include <fulgurite/models/layer_maker.h>
+#include <fulgurite/operators.h>
+
+namespace fulgurite::models {
+
+Tensor LayerMaker::parameter(const Shape& shape, double deviation, double mean) const {
+  const TensorOptions options{.dtype = dtype};
+  if (!initialize) return empty(Dims(shape), options).requires_grad_();
+  if (deviation == 0) return full(Dims(shape), mean, options).requires_grad_();
+  const Tensor drawn = empty(Dims(shape), options);
+  nn::normal_(drawn, mean, deviation);
+  return drawn.requires_grad_();
+}
+
+nn::Linear LayerMaker::linear(int64_t in, int64_t out, bool bias, double deviation) const {
+  nn::Linear layer;
+  layer.weight = parameter({out, in}, deviation);
+  if (bias) layer.bias = parameter({out}, 0);
+  return layer;
+}
+
+nn::Embedding LayerMaker::embedding(int64_t rows, int64_t width, double deviation) const {
+  nn::Embedding layer;
+  layer.weight = parameter({rows, width}, deviation);
+  return layer;
+}
+
+nn::RMSNorm LayerMaker::rms_norm(int64_t width, double eps) const {
+  nn::RMSNorm layer;
+  layer.weight = parameter({width}, 0, 1);
+  layer.normalized_shape = {width};
+  layer.eps = eps;
+  return layer;
+}
+
+nn::LayerNorm LayerMaker::layer_norm(int64_t width, double eps, bool bias) const {
+  nn::LayerNorm layer;
+  layer.weight = parameter({width}, 0, 1);
+  if (bias) layer.bias = parameter({width}, 0);
+  layer.normalized_shape = {width};
+  layer.eps = eps;
+  return layer;
+}
+
+}  // namespace fulgurite::models
