@@ -1,0 +1,120 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fulgurite/autograd_modes.h>
+#include <fulgurite/hub/checkpoint.h>
+
+#include "hub/checkpoint.h"
+#include "support/text/text.h"
+
+namespace fulgurite::hub::detail {
+
+namespace {
+
+using Stored = std::map<std::string, StoredTensor>;
+
+std::vector<int64_t> sizes_of(const Tensor& tensor) {
+  std::vector<int64_t> sizes;
+  for (int64_t i = 0; i < tensor.ndim(); ++i) sizes.push_back(tensor.size(i));
+  return sizes;
+}
+
+// A tensor of the model with all its names: tied tensors have several.
+struct Wanted {
+  std::vector<std::string> names;
+  std::vector<Tensor*> places;
+};
+
+std::vector<Wanted> wanted_tensors(const std::vector<Slot>& slots) {
+  std::vector<Wanted> out;
+  for (const Slot& slot : slots) {
+    const auto same = std::find_if(
+        out.begin(), out.end(), [&](const Wanted& other) { return is_same_view(*other.places.front(), *slot.tensor); });
+    Wanted& wanted = same == out.end() ? out.emplace_back() : *same;
+    wanted.names.push_back(slot.name);
+    wanted.places.push_back(slot.tensor);
+  }
+  return out;
+}
+
+// The entry of a name, whose prefix in the files may be missing or added.
+Stored::const_iterator find(const Stored& stored, const std::string& name, const FileNames& names) {
+  auto found = stored.find(name);
+  if (found == stored.end() && !names.extra_prefix.empty()) found = stored.find(names.extra_prefix + name);
+  const bool has_prefix = !names.optional_prefix.empty() && name.rfind(names.optional_prefix, 0) == 0;
+  if (found == stored.end() && has_prefix) found = stored.find(name.substr(names.optional_prefix.size()));
+  return found;
+}
+
+// Fills tensors and collects what does not fit.
+class Filler {
+ public:
+  Filler(const std::string& folder, const FileNames& names, const LoadOptions& options)
+      : folder_(folder), names_(names), options_(options), stored_(open_checkpoint(folder)) {}
+
+  void fill(const std::vector<Slot>& slots) {
+    const std::vector<Wanted> wanted = wanted_tensors(slots);
+    std::vector<Stored::const_iterator> sources;
+    sources.reserve(wanted.size());
+    for (const Wanted& tensor : wanted) sources.push_back(source_of(tensor));
+    collect_unexpected();
+    if (!missing_.empty() || !misshapen_.empty() || !unexpected_.empty())
+      throw LoadError(folder_, missing_, unexpected_, misshapen_);
+    for (size_t i = 0; i < wanted.size(); ++i) replace(wanted[i], *sources[i]);
+  }
+
+ private:
+  Stored::const_iterator source_of(const Wanted& wanted) {
+    Stored::const_iterator found = stored_.end();
+    for (const std::string& name : wanted.names) {
+      const auto at = find(stored_, name, names_);
+      if (at == stored_.end()) continue;
+      used_.insert(at->first);
+      if (found == stored_.end()) found = at;
+    }
+    if (found == stored_.end()) {
+      missing_.push_back(wanted.names.front());
+      return found;
+    }
+    const std::vector<int64_t> in_model = sizes_of(*wanted.places.front());
+    if (found->second.info.shape != in_model) misshapen_.push_back({found->first, found->second.info.shape, in_model});
+    return found;
+  }
+
+  void collect_unexpected() {
+    if (!options_.strict) return;
+    for (const auto& [name, tensor] : stored_)
+      if (used_.count(name) == 0 && (names_.is_ignorable == nullptr || !names_.is_ignorable(name)))
+        unexpected_.push_back(name);
+  }
+
+  void replace(const Wanted& wanted, const Stored::value_type& source) const {
+    const bool is_parameter = wanted.places.front()->requires_grad();
+    Tensor tensor = tensor_of(source.first, source.second);
+    if (options_.dtype && is_floating(tensor.dtype()) && tensor.dtype() != *options_.dtype)
+      tensor = tensor.to(*options_.dtype);
+    if (is_parameter) tensor.requires_grad_();
+    for (Tensor* place : wanted.places) *place = tensor;
+  }
+
+  const std::string& folder_;
+  const FileNames& names_;
+  const LoadOptions& options_;
+  Stored stored_;
+  std::set<std::string> used_;
+  std::vector<std::string> missing_, unexpected_;
+  std::vector<Misshapen> misshapen_;
+};
+
+}  // namespace
+
+void fill(const std::string& folder, const std::vector<Slot>& slots, const FileNames& names,
+          const LoadOptions& options) {
+  if (options.dtype && !is_floating(*options.dtype))
+    throw UserError(text::cat("hub::load: dtype must be a floating-point dtype, it is ", name(*options.dtype)));
+  const NoGrad no_grad;
+  Filler(folder, names, options).fill(slots);
+}
+
+}  // namespace fulgurite::hub::detail
