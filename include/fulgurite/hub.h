@@ -1,0 +1,13 @@
+#pragma once
+#include <fulgurite/detail/requirements.h>
+
+// Models in the folders of Hugging Face: loaded, run, and saved so that transformers loads them.
+#include <fulgurite/hub/causal_lm.h>
+#include <fulgurite/hub/checkpoint.h>
+#include <fulgurite/hub/config.h>
+#include <fulgurite/hub/generate.h>
+#include <fulgurite/models/gpt2.h>
+#include <fulgurite/models/llama.h>
+
+#include <fulgurite/detail/hide_macros.h>
+#include <fulgurite/detail/restore_macros.h>
