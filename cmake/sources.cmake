@@ -145,6 +145,13 @@ if(FULGURITE_ONEDNN)
   target_compile_definitions(fulgurite_objects PRIVATE FULGURITE_ONEDNN)
   list(APPEND fulgurite_private_libraries ${DNNL_LIBRARY})
 endif()
+# Regular expressions and Unicode's tables, for tokenizers.
+find_path(PCRE2_INCLUDE pcre2.h REQUIRED)
+find_library(PCRE2_LIBRARY pcre2-8 REQUIRED)
+find_path(UTF8PROC_INCLUDE utf8proc.h REQUIRED)
+find_library(UTF8PROC_LIBRARY utf8proc REQUIRED)
+target_include_directories(fulgurite_objects PRIVATE ${PCRE2_INCLUDE} ${UTF8PROC_INCLUDE})
+list(APPEND fulgurite_private_libraries ${PCRE2_LIBRARY} ${UTF8PROC_LIBRARY})
 if(FULGURITE_ONEDNN)
   # The thread runtime of oneDNN, which is told to use one thread.
   find_library(GOMP_LIBRARY NAMES gomp libgomp.so.1 REQUIRED

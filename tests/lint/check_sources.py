@@ -12,7 +12,7 @@ import sys
 LAYERS = ["support", "tensor", "ir", "ops", "implementation", "tracing", "transforms", "codegen", "runtime", "executors", "transforms/execution",
           "pipeline", "autograd", "jit", "compiled_autograd"]
 # They include everything; no layer includes them.
-ON_TOP = ["nn", "data", "io", "hub", "examine", "cli"]
+ON_TOP = ["nn", "data", "io", "tokenizer", "hub", "examine", "cli"]
 
 # Files directly in a folder of src/, and programs in one of tests/. The paths in include/ are the public interface, which stays flat.
 MOST_FILES_IN_A_FOLDER = 25
