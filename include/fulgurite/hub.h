@@ -6,8 +6,10 @@
 #include <fulgurite/hub/checkpoint.h>
 #include <fulgurite/hub/config.h>
 #include <fulgurite/hub/generate.h>
+#include <fulgurite/hub/text_generator.h>
 #include <fulgurite/models/gpt2.h>
 #include <fulgurite/models/llama.h>
+#include <fulgurite/tokenizer.h>
 
 #include <fulgurite/detail/hide_macros.h>
 #include <fulgurite/detail/restore_macros.h>

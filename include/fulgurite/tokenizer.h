@@ -68,6 +68,9 @@ class Tokenizer {
   /// A token of tokenizer_config.json by its role: "bos_token", "eos_token", "pad_token", "unk_token", …; none if the
   /// file does not have it.
   std::optional<std::string> special_token(std::string_view role) const;
+  /// The ids that end a model's text: "eos_token_id" of generation_config.json, or without this file of config.json;
+  /// without a folder's model the role "eos_token".
+  std::vector<int64_t> end_tokens() const;
 
  private:
   struct State;

@@ -8,6 +8,8 @@ namespace fulgurite::cli {
 // others (1).
 int train(const std::vector<std::string>& arguments);
 int generate(const std::vector<std::string>& arguments);
+int tokenize(const std::vector<std::string>& arguments);
+int inspect(const std::vector<std::string>& arguments);
 int trace(const std::vector<std::string>& arguments);
 int examine(const std::vector<std::string>& arguments);
 int repro(const std::vector<std::string>& arguments);

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <filesystem>
-#include <map>
 
 #include <fulgurite/error.h>
 #include <fulgurite/tokenizer.h>
@@ -12,6 +11,7 @@
 #include "tokenizer/added_tokens.h"
 #include "tokenizer/component_json.h"
 #include "tokenizer/decoders/decoder.h"
+#include "tokenizer/model_folder.h"
 #include "tokenizer/models/model.h"
 #include "tokenizer/normalizers/normalizer.h"
 #include "tokenizer/post_processor.h"
@@ -29,7 +29,8 @@ struct Tokenizer::State {
   std::unique_ptr<const PostProcessor> post_processor;
   std::unique_ptr<const Decoder> decoder;
   AddedTokens added;
-  std::map<std::string, std::string, std::less<>> roles;
+  Roles roles;
+  std::vector<int64_t> end_tokens;
 
   explicit State(const json::Node& root);
   /// The tokens of a text, with offsets in bytes.
@@ -163,15 +164,9 @@ Tokenizer Tokenizer::load(const std::string& path) {
   } catch (const UserError& error) {
     throw UserError(std::filesystem::exists(file) ? text::cat("\"", file, "\": ", error.what()) : error.what());
   }
-  const std::string config = hub::join_path(path, "tokenizer_config.json");
-  if (is_folder && std::filesystem::exists(config)) {
-    const json::Node root = json::parse(hub::read_text(config));
-    for (const json::Member& entry : root.members) {
-      const json::Node* content = member(entry.value, "content");
-      if (!entry.name.ends_with("_token")) continue;
-      if (entry.value.is(json::Node::Kind::string)) state->roles[entry.name] = entry.value.string;
-      else if (content != nullptr && content->is(json::Node::Kind::string)) state->roles[entry.name] = content->string;
-    }
+  if (is_folder) {
+    state->roles = read_roles(path);
+    state->end_tokens = read_end_tokens(path);
   }
   return Tokenizer(state);
 }
@@ -259,6 +254,13 @@ int64_t Tokenizer::vocabulary_size() const {
   int64_t size = state_->model->vocabulary().end();
   for (const AddedToken& token : state_->added.all()) size = std::max(size, token.id + 1);
   return size;
+}
+
+std::vector<int64_t> Tokenizer::end_tokens() const {
+  if (!state_->end_tokens.empty()) return state_->end_tokens;
+  const auto token = special_token("eos_token");
+  const auto id = token ? token_to_id(*token) : std::nullopt;
+  return id ? std::vector<int64_t>{*id} : std::vector<int64_t>{};
 }
 
 std::optional<std::string> Tokenizer::special_token(std::string_view role) const {

@@ -152,7 +152,7 @@ def test_bench(cli):
 
 
 def test_generate_without_what_it_needs(cli):
-    cli.bad("generate", status=2, message="--checkpoint is missing")
+    cli.bad("generate", status=2, message="one of --model and --checkpoint is needed")
     cli.bad("generate", "--checkpoint", cli.new_path(), status=1, message="there is no checkpoint in")
     trained = cli.trained()
     for prompt, shown in (("the Ω", "'Ω'"), ("tab\t", "U+0009"), ("quoted \"", "'\"'")):

@@ -58,7 +58,9 @@ class Cli:
                 resource.setrlimit(resource.RLIMIT_FSIZE, (file_limit, resource.RLIM_INFINITY))
 
         how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": self.environment, "timeout": 120, **how}
-        return subprocess.run([self.program, *map(str, arguments)], text=True, stdin=subprocess.DEVNULL, preexec_fn=limit, **how)
+        if "input" not in how:
+            how["stdin"] = subprocess.DEVNULL
+        return subprocess.run([self.program, *map(str, arguments)], text=True, preexec_fn=limit, **how)
 
     def good(self, *arguments, **how):
         done = self.run(*arguments, **how)

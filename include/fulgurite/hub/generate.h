@@ -35,7 +35,7 @@ struct GenerateOptions {
   double typical_p = 1;                // only tokens whose information is near the expected one (Meister et al. 2022)
   uint64_t seed = 0;                   // equal seeds give equal texts
   std::vector<int64_t> stop_tokens{};  // end the text, beside the end-of-text tokens
-  std::vector<std::string> stop{};     // texts that end it; they are not part of the result
+  std::vector<std::string> stop{};     // texts that end it and are not part of it, where text is generated
 };
 
 /// A chosen token and the logarithm of its probability among all tokens, before temperature and selection.

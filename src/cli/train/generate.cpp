@@ -4,6 +4,7 @@
 
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "cli/models/models.h"
 #include "cli/train/gpt_run.h"
 
 namespace fulgurite::cli {
@@ -76,27 +77,9 @@ class NextToken {
   decltype(jit(step)) step_ = jit(step);
 };
 
-}  // namespace
-
-int generate(const std::vector<std::string>& arguments) {
-  std::string folder, prompt = "\n";
-  int64_t tokens = 500, top_k = 0, seed = 1337, threads = 0;
-  double temperature = 0.8;
-  Flags flags("fulgurite generate --checkpoint FOLDER [--prompt TEXT] [flags]",
-              {"fulgurite generate --checkpoint out/train",
-               "fulgurite generate --checkpoint out/book --prompt \"Once \" --tokens 200 --temperature 0.6"});
-  flags.text("checkpoint", "FOLDER", folder, "the --out folder of a training run");
-  flags.text("prompt", "TEXT", prompt, "the text to continue (a new line)");
-  flags.integer("tokens", tokens, 0, 1 << 30, "characters to add");
-  flags.number("temperature", temperature, 0, 100, "0: always the likeliest");
-  flags.integer("top-k", top_k, 0, 1 << 30, "draw among this many; 0: among all");
-  flags.integer("seed", seed, 0, 1LL << 62, "seed of the draws");
-  flags.integer("threads", threads, 0, 1024, "threads; 0: the CPUs there are");
-  if (!flags.parse(arguments)) return 0;
-  if (folder.empty()) throw WrongUse("--checkpoint is missing; see --help");
-  if (prompt.empty()) throw WrongUse("--prompt is empty");
-  if (threads > 0) set_num_threads(static_cast<int>(threads));
-
+// Continues a text with the character model of a training run.
+int generate_characters(const std::string& folder, std::string prompt, bool has_prompt,
+                        const GenerateOptions& options) {
   const Checkpoint checkpoint = load_checkpoint(folder);
   const Vocabulary vocabulary = Vocabulary::from_characters(checkpoint.vocabulary);
   models::Gpt model = make_model(checkpoint.config, vocabulary.size());
@@ -104,19 +87,58 @@ int generate(const std::vector<std::string>& arguments) {
   nn::eval(model);
   const NoGrad no_grad;
   // A text of one line has no newline to begin with.
-  if (!flags.was_given("prompt") && checkpoint.vocabulary.find('\n') == std::string::npos)
-    prompt = vocabulary.decode(0);
+  if (!has_prompt && checkpoint.vocabulary.find('\n') == std::string::npos) prompt = vocabulary.decode(0);
   std::vector<int64_t> context = vocabulary.encode(prompt);
   std::fputs(prompt.c_str(), stdout);
   NextToken next(model, checkpoint.config.block);
-  for (int64_t i = 0; i < tokens; ++i) {
+  for (int64_t i = 0; i < options.max_tokens; ++i) {
     const std::vector<float> last = next.scores(context);
-    context.push_back(choose(last, temperature, top_k, draw(static_cast<uint64_t>(seed), i)));
+    context.push_back(choose(last, options.temperature, options.top_k, draw(options.seed, i)));
     std::fputs(vocabulary.decode(context.back()).c_str(), stdout);
     std::fflush(stdout);
   }
   std::fputc('\n', stdout);
   return 0;
+}
+
+}  // namespace
+
+int generate(const std::vector<std::string>& arguments) {
+  std::string checkpoint, stop;
+  GenerateFlags given;
+  given.prompt = "\n";
+  given.options = {.max_tokens = 500, .temperature = 0.8};
+  GenerateOptions& options = given.options;
+  int64_t seed = 1337, threads = 0, max_tokens = 500;
+  Flags flags("fulgurite generate --model FOLDER | --checkpoint FOLDER [--prompt TEXT] [flags]",
+              {"fulgurite generate --model smollm2 --prompt \"The capital of France is\" --max-tokens 20",
+               "fulgurite generate --checkpoint out/book --prompt \"Once \" --tokens 200 --temperature 0.6"});
+  flags.text("model", "FOLDER", given.model, "a folder of a Hugging Face model");
+  flags.text("checkpoint", "FOLDER", checkpoint, "the --out folder of a training run");
+  flags.text("prompt", "TEXT", given.prompt, "the text to continue (a new line; with --model: stdin)");
+  flags.integer("tokens", options.max_tokens, 0, 1 << 30, "tokens to add; characters with --checkpoint");
+  flags.integer("max-tokens", max_tokens, 0, 1 << 30, "the same as --tokens");
+  flags.number("temperature", options.temperature, 0, 100, "0: always the likeliest");
+  flags.integer("top-k", options.top_k, 0, 1 << 30, "draw among this many; 0: among all");
+  flags.number("top-p", options.top_p, 0, 1, "draw among the likeliest that have this probability");
+  flags.number("min-p", options.min_p, 0, 1, "draw among those with this share of the highest probability");
+  flags.number("repetition-penalty", options.repetition_penalty, 0, 100, "makes earlier tokens less likely");
+  flags.text("stop", "TEXT", stop, "a text that ends the output");
+  flags.choice("dtype", given.dtype, {"files", "f32", "bf16", "f16"}, "dtype of the weights; files: theirs");
+  flags.integer("seed", seed, 0, 1LL << 62, "seed of the draws");
+  flags.integer("threads", threads, 0, 1024, "threads; 0: the CPUs there are");
+  flags.toggle("json", given.as_json, "print one JSON object with the text and its tokens");
+  if (!flags.parse(arguments)) return 0;
+  if (given.model.empty() == checkpoint.empty())
+    throw WrongUse("one of --model and --checkpoint is needed; see --help");
+  if (given.prompt.empty()) throw WrongUse("--prompt is empty");
+  if (threads > 0) set_num_threads(static_cast<int>(threads));
+  if (flags.was_given("max-tokens")) options.max_tokens = max_tokens;
+  if (!stop.empty()) options.stop = {stop};
+  options.seed = static_cast<uint64_t>(seed);
+  given.has_prompt = flags.was_given("prompt");
+  return given.model.empty() ? generate_characters(checkpoint, given.prompt, given.has_prompt, options)
+                             : generate_text(given);
 }
 
 }  // namespace fulgurite::cli

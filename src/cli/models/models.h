@@ -1,0 +1,25 @@
+#pragma once
+#include <optional>
+#include <string>
+
+#include <fulgurite/hub.h>
+
+namespace fulgurite::cli {
+
+/// The flags of `fulgurite generate` that are about a model of Hugging Face.
+struct GenerateFlags {
+  std::string model, prompt, dtype = "files";
+  bool has_prompt = false;  // without one the prompt is read from stdin
+  bool as_json = false;
+  GenerateOptions options;
+};
+
+/// Writes the text after the prompt to stdout, as it is generated, or as one JSON object.
+int generate_text(const GenerateFlags& flags);
+
+/// The dtype of a flag: "files" (none), "f32", "bf16" or "f16".
+std::optional<Dtype> dtype_of(const std::string& name);
+/// All of stdin.
+std::string read_stdin();
+
+}  // namespace fulgurite::cli

@@ -1,0 +1,104 @@
+"""Commands on folders of Hugging Face models."""
+import json
+import random
+import struct
+
+from harness import expect, expect_equal
+
+CONFIG = {"model_type": "llama", "vocab_size": 29, "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2,
+          "num_attention_heads": 4, "num_key_value_heads": 2, "rms_norm_eps": 1e-5, "dtype": "float32",
+          "eos_token_id": 28}
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def shapes():
+    """The tensors of the model that CONFIG describes."""
+    out = {"model.embed_tokens.weight": [29, 16], "model.norm.weight": [16], "lm_head.weight": [29, 16]}
+    for layer in range(2):
+        at = f"model.layers.{layer}."
+        out |= {at + "self_attn.q_proj.weight": [16, 16], at + "self_attn.k_proj.weight": [8, 16],
+                at + "self_attn.v_proj.weight": [8, 16], at + "self_attn.o_proj.weight": [16, 16],
+                at + "mlp.gate_proj.weight": [24, 16], at + "mlp.up_proj.weight": [24, 16],
+                at + "mlp.down_proj.weight": [16, 24], at + "input_layernorm.weight": [16],
+                at + "post_attention_layernorm.weight": [16]}
+    return out
+
+
+def write_model(folder):
+    """A LLaMA of random weights whose tokens are letters."""
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(CONFIG))
+    vocabulary = {letter: number for number, letter in enumerate(LETTERS)} | {"\u0120": 26, "!": 27}
+    (folder / "tokenizer.json").write_text(json.dumps({
+        "added_tokens": [{"id": 28, "content": "<end>", "special": True}], "normalizer": None,
+        "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True}, "post_processor": None,
+        "decoder": {"type": "ByteLevel"}, "model": {"type": "BPE", "vocab": vocabulary, "merges": []}}))
+    draws = random.Random(5)
+    header, data = {}, b""
+    for name, shape in shapes().items():
+        count = shape[0] * (shape[1] if len(shape) > 1 else 1)
+        values = struct.pack(f"<{count}f", *(draws.gauss(0, 0.5) for _ in range(count)))
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(values)]}
+        data += values
+    text = json.dumps(header).encode()
+    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
+    return folder
+
+
+def test_generate_with_a_model(cli):
+    folder = str(write_model(cli.folder / "generate_model"))
+    generate = ("generate", "--model", folder, "--prompt", "hello", "--max-tokens", "12", "--threads", "1")
+    text = cli.good(*generate, "--temperature", "0")
+    result = json.loads(cli.good(*generate, "--temperature", "0", "--json"))
+    expect_equal(result["text"] + "\n", text, "the text of --json")
+    expect_equal(result["prompt_tokens"], [LETTERS.index(letter) for letter in "hello"], "prompt_tokens")
+    expect(len(result["tokens"]) <= 12, "there are too many tokens")
+    drawn = cli.good(*generate, "--temperature", "1.5", "--seed", "4")
+    expect_equal(cli.good(*generate, "--temperature", "1.5", "--seed", "4"), drawn, "the same seed")
+    expect(cli.good(*generate, "--temperature", "1.5", "--seed", "5") != drawn, "another seed gives the same text")
+    stop = text[4:6]
+    cut = cli.good(*generate, "--temperature", "0", "--stop", stop)
+    expect_equal(cut, text[:text.index(stop)] + "\n", "the text before a stop text")
+    cli.good(*generate, "--dtype", "bf16")
+
+
+def test_generate_reads_the_prompt_from_stdin(cli):
+    folder = str(write_model(cli.folder / "stdin_model"))
+    flags = ("generate", "--model", folder, "--max-tokens", "5", "--temperature", "0", "--json")
+    result = json.loads(cli.run(*flags, input="hello").stdout)
+    expect_equal(result["prompt"], "hello", "prompt")
+
+
+def test_tokenize(cli):
+    folder = str(write_model(cli.folder / "tokenize_model"))
+    done = cli.run("tokenize", "--model", folder, input="abc\nno way<end>\n")
+    expect_equal(done.stdout, "0 1 2\n13 14 26 22 0 24 28\n", "tokens of two lines")
+    done = cli.run("tokenize", "--model", folder, "--json", input="a b\n")
+    expect_equal(json.loads(done.stdout), {"ids": [0, 26, 1], "tokens": ["a", "\u0120", "b"],
+                                           "offsets": [[0, 1], [1, 2], [2, 3]]}, "the object of a line")
+
+
+def test_inspect(cli):
+    folder = write_model(cli.folder / "inspect_model")
+    lines = cli.good("inspect", str(folder))
+    expect(lines.startswith("model        llama\nsupported    yes\nparameters   4848 (f32)\n"), lines)
+    result = json.loads(cli.good("inspect", str(folder), "--json"))
+    expect_equal((result["supported"], result["weight_bytes"]), (True, 4 * result["parameters"]), "inspect --json")
+    (folder / "config.json").write_text(json.dumps({**CONFIG, "model_type": "mamba"}))
+    done = cli.run("inspect", str(folder))
+    expect_equal(done.returncode, 1, "status for a model that is not supported")
+    expect("supported    no: " in done.stdout and '"model_type" is "mamba"' in done.stdout, done.stdout)
+
+
+def test_bad_model_folders(cli):
+    folder = write_model(cli.folder / "bad_model")
+    cli.bad("generate", "--model", str(cli.folder / "nowhere"), status=1, message="nowhere")
+    cli.bad("inspect", str(cli.folder / "nowhere"), status=1, message="is not a folder of a model")
+    cli.bad("tokenize", status=2, message="--model is missing")
+    cli.bad("generate", "--model", str(folder), "--dtype", "f8", status=2, message="--dtype is one of")
+    cli.bad("generate", "--model", str(folder), "--prompt", "a", "--top-p", "0", status=1,
+            message="top_p must be above 0")
+    (folder / "model.safetensors").write_bytes((folder / "model.safetensors").read_bytes()[:-8])
+    cli.bad("generate", "--model", str(folder), "--prompt", "a", status=1, message="model.safetensors")
+    (folder / "tokenizer.json").write_text("{")
+    cli.bad("generate", "--model", str(folder), "--prompt", "a", status=1, message="tokenizer.json")
