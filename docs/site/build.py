@@ -17,21 +17,6 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SITE = pathlib.Path(__file__).resolve().parent
 PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "src/README.md"]
 LINK = re.compile(r"\]\(([^)\s#]+)[^)]*\)")
-BOOK = [
-    "getting_started",
-    "tensors_and_autograd",
-    "jit_and_traces",
-    "training",
-    "checkpoints_and_files",
-    "data_and_layers",
-    "debugging",
-    "performance",
-    "extending",
-    "from_libtorch",
-    "from_pytorch",
-    "from_jax",
-    "limits",
-]
 DEVELOPERS = ["docs/architecture.md", "src/README.md", "CONTRIBUTING.md", "docs/dependencies.md", "CHANGELOG.md"]
 
 
@@ -61,6 +46,12 @@ def api(folder: pathlib.Path) -> list[str]:
         return api_pages.write(pathlib.Path(out) / "xml", ROOT, folder)
 
 
+def book() -> list[str]:
+    """The book's pages in the order of its table of contents."""
+    contents = (ROOT / "docs/book/README.md").read_text(encoding="utf-8")
+    return [f"docs/book/{name}" for name in LINK.findall(contents) if (ROOT / "docs/book" / name).exists()]
+
+
 def navigation(folder: pathlib.Path) -> list:
     listed = {*DEVELOPERS, "README.md"}
     reference = sorted(
@@ -71,7 +62,7 @@ def navigation(folder: pathlib.Path) -> list:
     headers = sorted(p.relative_to(folder).as_posix() for p in (folder / "api").glob("*.md") if p.name != "index.md")
     return [
         {"Home": "README.md"},
-        {"Book": ["docs/book/README.md", *(f"docs/book/{name}.md" for name in BOOK)]},
+        {"Book": ["docs/book/README.md", *book()]},
         {"Reference": reference},
         {"C++ reference": ["api/index.md", *({title(folder / name): name} for name in headers)]},
         {"Developers": DEVELOPERS},
