@@ -6,6 +6,7 @@
 #include <fulgurite/hub/checkpoint.h>
 #include <fulgurite/hub/config.h>
 #include <fulgurite/hub/generate.h>
+#include <fulgurite/hub/gguf.h>
 #include <fulgurite/hub/text_generator.h>
 #include <fulgurite/models/gpt2.h>
 #include <fulgurite/models/llama.h>

@@ -10,6 +10,7 @@ int train(const std::vector<std::string>& arguments);
 int generate(const std::vector<std::string>& arguments);
 int tokenize(const std::vector<std::string>& arguments);
 int inspect(const std::vector<std::string>& arguments);
+int convert(const std::vector<std::string>& arguments);
 int trace(const std::vector<std::string>& arguments);
 int examine(const std::vector<std::string>& arguments);
 int repro(const std::vector<std::string>& arguments);

@@ -25,6 +25,7 @@ constexpr Command commands[] = {
     {"generate", "continue a text with a language model", fulgurite::cli::generate},
     {"tokenize", "print the tokens of texts", fulgurite::cli::tokenize},
     {"inspect", "describe a folder of a Hugging Face model", fulgurite::cli::inspect},
+    {"convert", "write a folder of a Hugging Face model from a GGUF file", fulgurite::cli::convert},
     {"trace", "print the traces of an example model", fulgurite::cli::trace},
     {"examine", "show what an example model ran: fusions, kernels, times, memory", fulgurite::cli::examine},
     {"repro", "write a program that runs a part of an example model alone", fulgurite::cli::repro},

@@ -90,6 +90,15 @@ def test_inspect(cli):
     expect("supported    no: " in done.stdout and '"model_type" is "mamba"' in done.stdout, done.stdout)
 
 
+def test_convert_refuses_other_files(cli):
+    out = cli.new_path()
+    cli.bad("convert", status=2, message="a GGUF file is missing")
+    cli.bad("convert", "x.gguf", status=2, message="--out is missing")
+    cli.bad("convert", cli.folder / "nowhere.gguf", "--out", out, status=1, message="nowhere.gguf")
+    cli.bad("convert", cli.text, "--out", out, status=1, message='it does not begin with "GGUF"')
+    expect(not out.exists(), "a folder is left")
+
+
 def test_bad_model_folders(cli):
     folder = write_model(cli.folder / "bad_model")
     cli.bad("generate", "--model", str(cli.folder / "nowhere"), status=1, message="nowhere")
