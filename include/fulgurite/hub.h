@@ -7,7 +7,9 @@
 #include <fulgurite/hub/config.h>
 #include <fulgurite/hub/generate.h>
 #include <fulgurite/hub/gguf.h>
+#include <fulgurite/hub/text_embedder.h>
 #include <fulgurite/hub/text_generator.h>
+#include <fulgurite/models/bert.h>
 #include <fulgurite/models/gpt2.h>
 #include <fulgurite/models/llama.h>
 #include <fulgurite/tokenizer.h>

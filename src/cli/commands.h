@@ -9,6 +9,7 @@ namespace fulgurite::cli {
 int train(const std::vector<std::string>& arguments);
 int generate(const std::vector<std::string>& arguments);
 int tokenize(const std::vector<std::string>& arguments);
+int embed(const std::vector<std::string>& arguments);
 int inspect(const std::vector<std::string>& arguments);
 int convert(const std::vector<std::string>& arguments);
 int trace(const std::vector<std::string>& arguments);

@@ -24,6 +24,7 @@ constexpr Command commands[] = {
     {"train", "train a GPT on a text", fulgurite::cli::train},
     {"generate", "continue a text with a language model", fulgurite::cli::generate},
     {"tokenize", "print the tokens of texts", fulgurite::cli::tokenize},
+    {"embed", "print the vectors of texts", fulgurite::cli::embed},
     {"inspect", "describe a folder of a Hugging Face model", fulgurite::cli::inspect},
     {"convert", "write a folder of a Hugging Face model from a GGUF file", fulgurite::cli::convert},
     {"trace", "print the traces of an example model", fulgurite::cli::trace},

@@ -41,7 +41,8 @@ std::vector<Wanted> wanted_tensors(const std::vector<Slot>& slots) {
 // The entry of a name, whose prefix in the files may be missing or added.
 Stored::const_iterator find(const Stored& stored, const std::string& name, const FileNames& names) {
   auto found = stored.find(name);
-  if (found == stored.end() && !names.extra_prefix.empty()) found = stored.find(names.extra_prefix + name);
+  for (const std::string& prefix : names.extra_prefixes)
+    if (found == stored.end()) found = stored.find(prefix + name);
   const bool has_prefix = !names.optional_prefix.empty() && name.rfind(names.optional_prefix, 0) == 0;
   if (found == stored.end() && has_prefix) found = stored.find(name.substr(names.optional_prefix.size()));
   return found;
@@ -61,7 +62,11 @@ class Filler {
     collect_unexpected();
     if (!missing_.empty() || !misshapen_.empty() || !unexpected_.empty())
       throw LoadError(folder_, missing_, unexpected_, misshapen_);
-    for (size_t i = 0; i < wanted.size(); ++i) replace(wanted[i], *sources[i]);
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      if (sources[i] != stored_.end()) replace(wanted[i], *sources[i]);
+      else
+        for (Tensor* place : wanted[i].places) *place = Tensor();
+    }
   }
 
  private:
@@ -74,7 +79,8 @@ class Filler {
       if (found == stored_.end()) found = at;
     }
     if (found == stored_.end()) {
-      missing_.push_back(wanted.names.front());
+      const bool is_optional = names_.is_optional != nullptr && names_.is_optional(wanted.names.front());
+      if (!is_optional) missing_.push_back(wanted.names.front());
       return found;
     }
     const std::vector<int64_t> in_model = sizes_of(*wanted.places.front());

@@ -33,16 +33,21 @@ def write_model(folder):
         "added_tokens": [{"id": 28, "content": "<end>", "special": True}], "normalizer": None,
         "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True}, "post_processor": None,
         "decoder": {"type": "ByteLevel"}, "model": {"type": "BPE", "vocab": vocabulary, "merges": []}}))
+    write_tensors(folder / "model.safetensors", shapes())
+    return folder
+
+
+def write_tensors(path, shapes):
+    """A safetensors file of random numbers."""
     draws = random.Random(5)
     header, data = {}, b""
-    for name, shape in shapes().items():
+    for name, shape in shapes.items():
         count = shape[0] * (shape[1] if len(shape) > 1 else 1)
         values = struct.pack(f"<{count}f", *(draws.gauss(0, 0.5) for _ in range(count)))
         header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(values)]}
         data += values
     text = json.dumps(header).encode()
-    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
-    return folder
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
 
 
 def test_generate_with_a_model(cli):
@@ -76,6 +81,36 @@ def test_tokenize(cli):
     done = cli.run("tokenize", "--model", folder, "--json", input="a b\n")
     expect_equal(json.loads(done.stdout), {"ids": [0, 26, 1], "tokens": ["a", "\u0120", "b"],
                                            "offsets": [[0, 1], [1, 2], [2, 3]]}, "the object of a line")
+
+
+def write_bert(folder):
+    """A BERT of random weights whose tokens are the words red, green and blue."""
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps({
+        "model_type": "bert", "vocab_size": 7, "hidden_size": 8, "intermediate_size": 12, "num_hidden_layers": 0,
+        "num_attention_heads": 2, "max_position_embeddings": 16, "dtype": "float32"}))
+    tokens = ["[UNK]", "[CLS]", "[SEP]", "red", "green", "blue", "a"]
+    vocabulary = {token: number for number, token in enumerate(tokens)}
+    (folder / "tokenizer.json").write_text(json.dumps({
+        "added_tokens": [], "normalizer": None, "pre_tokenizer": {"type": "Whitespace"}, "decoder": None,
+        "post_processor": {"type": "BertProcessing", "sep": ["[SEP]", 2], "cls": ["[CLS]", 1]},
+        "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": "[UNK]"}}))
+    write_tensors(folder / "model.safetensors", {
+        "embeddings.word_embeddings.weight": [7, 8], "embeddings.position_embeddings.weight": [16, 8],
+        "embeddings.token_type_embeddings.weight": [2, 8], "embeddings.LayerNorm.weight": [8],
+        "embeddings.LayerNorm.bias": [8]})
+    return folder
+
+
+def test_embed(cli):
+    folder = str(write_bert(cli.folder / "embed_model"))
+    done = cli.run("embed", "--model", folder, "--json", input="red\n\nred green\nred\n")
+    vectors = [json.loads(line) for line in done.stdout.splitlines()]
+    expect_equal([len(vector) for vector in vectors], [8] * 4, "widths")
+    expect(vectors[0] == vectors[3] and vectors[0] != vectors[2], "equal texts have equal vectors")
+    plain = cli.run("embed", "--model", folder, input="red\n").stdout
+    expect_equal([float(number) for number in plain.split()], vectors[0], "the vector without --json")
+    cli.bad("embed", status=2, message="--model is missing")
 
 
 def test_inspect(cli):

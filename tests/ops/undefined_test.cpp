@@ -80,10 +80,10 @@ TEST("operators of C++ name the operand that is undefined") {
   expect_undefined([&] { five / none; }, "div(cpu f32[1], None): other");
   expect_undefined([&] { 1.0 - none; }, "sub(1.0, None): other");
   expect_undefined([&] { -none; }, "neg(None): input");
-  expect_undefined([&] { five > none; }, "gt(cpu f32[1], None): other");
-  expect_undefined([&] { none > five; }, "gt(None, cpu f32[1]): input");
-  expect_undefined([&] { 2 > none; }, "lt(None, 2): input");
-  expect_undefined([&] { none == none; }, "eq(None, None): input");
+  expect_undefined([&] { return five > none; }, "gt(cpu f32[1], None): other");
+  expect_undefined([&] { return none > five; }, "gt(None, cpu f32[1]): input");
+  expect_undefined([&] { return 2 > none; }, "lt(None, 2): input");
+  expect_undefined([&] { return none == none; }, "eq(None, None): input");
   expect_undefined([&] { ~none; }, "bitwise_not(None): input");
   expect_undefined([&] { where(five > 0, none, five); }, "where(cpu bool[1], None, cpu f32[1]): input");
   Tensor x = ones({1}), moved = std::move(x);

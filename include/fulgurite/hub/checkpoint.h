@@ -62,8 +62,9 @@ struct Slot {
 /// The static members of a model class about its checkpoints.
 struct FileNames {
   std::string optional_prefix;                       // names in files may lack it
-  std::string extra_prefix;                          // names in files may begin with it
+  std::vector<std::string> extra_prefixes;           // names in files may begin with one of them
   bool (*is_ignorable)(std::string_view) = nullptr;  // unexpected names that are skipped
+  bool (*is_optional)(std::string_view) = nullptr;   // missing names whose tensors become undefined
 };
 
 /// Fills the slots from the safetensors files of a folder.
@@ -88,16 +89,19 @@ template <class Model>
 FileNames file_names() {
   FileNames names;
   if constexpr (requires { Model::optional_prefix; }) names.optional_prefix = Model::optional_prefix;
-  if constexpr (requires { Model::extra_prefix; }) names.extra_prefix = Model::extra_prefix;
+  if constexpr (requires { Model::extra_prefixes; })
+    names.extra_prefixes.assign(Model::extra_prefixes.begin(), Model::extra_prefixes.end());
   if constexpr (requires { Model::is_ignorable(std::string_view()); }) names.is_ignorable = &Model::is_ignorable;
+  if constexpr (requires { Model::is_optional(std::string_view()); }) names.is_optional = &Model::is_optional;
   return names;
 }
 }  // namespace detail
 
 /// A model class that can be loaded: its static function makes a model of the sizes in a config. Members are named as
 /// the tensors in the files. Optional static members: `is_in_files(name)`, false for tensors that files do not have;
-/// `is_ignorable(name)`, true for tensors of files that the model does not need; `optional_prefix`, a beginning of
-/// names that files may lack, and `extra_prefix`, one that they may have.
+/// `is_ignorable(name)`, true for tensors of files that the model does not need; `is_optional(name)`, true for tensors
+/// that are undefined if the files do not have them; `optional_prefix`, a beginning of names that files may lack, and
+/// `extra_prefixes`, a list of those that they may have.
 template <class Model>
 concept Loadable = requires(const Config& config, const models::LayerMaker& make) {
   { Model::from_config(config, make) } -> std::convertible_to<Model>;
