@@ -141,6 +141,7 @@ class Checks:
     def __init__(self, options):
         self.include = [flag for folder in options.include for flag in ("-I", folder)]
         self.library = options.library
+        self.built_by = options.built_by
         self.compilers = [compiler for compiler in options.compilers if shutil.which(compiler)]
         self.passed, self.failed = 0, []
         # The standard library's own headers do not survive windows.h's min and max: they come first.
@@ -208,6 +209,9 @@ class Checks:
         if status:
             self.failed.append(f"{compiler}: calls that must compile do not:\n{errors[:3000]}")
             return
+        # clang++ expects its callers to extend small arguments, which g++ does not: docs/book/limits.md.
+        if "clang" in self.built_by and "clang" not in compiler:
+            return
         _, output, errors = self.run([str(program)])
         printed = output.splitlines()
         for i, (expression, expected) in enumerate(ACCEPTED):
@@ -233,6 +237,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--include", action="append", required=True, help="folders of the public headers")
     parser.add_argument("--library", required=True, help="the folder of libfulgurite.so")
+    parser.add_argument("--built-by", default="g++", help="the compiler of the library")
     parser.add_argument("--compilers", nargs="*", default=["g++", "clang++"])
     options = parser.parse_args()
     checks = Checks(options)
