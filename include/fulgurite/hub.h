@@ -2,6 +2,7 @@
 #include <fulgurite/detail/requirements.h>
 
 // Models in the folders of Hugging Face: loaded, run, and saved so that transformers loads them.
+#include <fulgurite/chat_template.h>
 #include <fulgurite/hub/causal_lm.h>
 #include <fulgurite/hub/checkpoint.h>
 #include <fulgurite/hub/config.h>

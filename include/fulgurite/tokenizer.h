@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <fulgurite/chat_template.h>
 #include <fulgurite/detail/given.h>
 
 #include <fulgurite/detail/hide_macros.h>
@@ -71,6 +72,11 @@ class Tokenizer {
   /// The ids that end a model's text: "eos_token_id" of generation_config.json, or without this file of config.json;
   /// without a folder's model the role "eos_token".
   std::vector<int64_t> end_tokens() const;
+  /// The text of a conversation, as the template of chat_template.jinja or of tokenizer_config.json writes it. It has
+  /// its special tokens: encode it without adding any. UserError if the folder has no template, and as ChatTemplate.
+  std::string apply_chat_template(const std::vector<ChatMessage>& messages, const ChatOptions& options = {}) const;
+  /// The source of the template; empty if there is none.
+  const std::string& chat_template() const;
 
  private:
   struct State;

@@ -38,6 +38,18 @@ Roles read_roles(const std::string& folder) {
   return roles;
 }
 
+std::string read_chat_template(const std::string& folder) {
+  const std::string path = hub::join_path(folder, "chat_template.jinja");
+  if (std::filesystem::exists(path)) return hub::read_text(path);
+  const json::Node config = read_object(folder, "tokenizer_config.json");
+  const json::Node* source = member(config, "chat_template");
+  if (source == nullptr) return "";
+  if (source->is(Kind::string)) return source->string;
+  for (const json::Node& entry : source->items)
+    if (string_member(entry, "name", "") == "default") return string_member(entry, "template", "");
+  return "";
+}
+
 std::vector<int64_t> read_end_tokens(const std::string& folder) {
   const bool has_generation = std::filesystem::exists(hub::join_path(folder, "generation_config.json"));
   const json::Node root = read_object(folder, has_generation ? "generation_config.json" : "config.json");

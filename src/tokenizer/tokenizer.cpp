@@ -31,6 +31,7 @@ struct Tokenizer::State {
   AddedTokens added;
   Roles roles;
   std::vector<int64_t> end_tokens;
+  std::string chat_template;
 
   explicit State(const json::Node& root);
   /// The tokens of a text, with offsets in bytes.
@@ -167,6 +168,7 @@ Tokenizer Tokenizer::load(const std::string& path) {
   if (is_folder) {
     state->roles = read_roles(path);
     state->end_tokens = read_end_tokens(path);
+    state->chat_template = read_chat_template(path);
   }
   return Tokenizer(state);
 }
@@ -261,6 +263,18 @@ std::vector<int64_t> Tokenizer::end_tokens() const {
   const auto token = special_token("eos_token");
   const auto id = token ? token_to_id(*token) : std::nullopt;
   return id ? std::vector<int64_t>{*id} : std::vector<int64_t>{};
+}
+
+const std::string& Tokenizer::chat_template() const { return state_->chat_template; }
+
+std::string Tokenizer::apply_chat_template(const std::vector<ChatMessage>& messages, const ChatOptions& options) const {
+  if (state_->chat_template.empty())
+    throw UserError(
+        "apply_chat_template: the tokenizer has no chat template (chat_template.jinja, or \"chat_template\" of "
+        "tokenizer_config.json); use ChatTemplate::parse");
+  ChatOptions all = options;
+  all.texts.insert(state_->roles.begin(), state_->roles.end());
+  return ChatTemplate::parse(state_->chat_template).render(messages, all);
 }
 
 std::optional<std::string> Tokenizer::special_token(std::string_view role) const {

@@ -74,6 +74,20 @@ def test_generate_reads_the_prompt_from_stdin(cli):
     expect_equal(result["prompt"], "hello", "prompt")
 
 
+def test_chat(cli):
+    folder = write_model(cli.folder / "chat_model")
+    chat = ("generate", "--model", str(folder), "--chat", "--max-tokens", "4", "--temperature", "0")
+    cli.bad(*chat, "--prompt", "hi", status=1, message="the tokenizer has no chat template")
+    (folder / "chat_template.jinja").write_text(
+        "{% for m in messages %}{{ m.role[0] ~ m.content }}{% endfor %}{% if add_generation_prompt %}a{% endif %}")
+    result = json.loads(cli.good(*chat, "--prompt", "hi", "--system", "be", "--json"))
+    expect_equal(result["prompt"], "sbeuhia", "the prompt of a chat")
+    expect_equal(cli.good(*chat, "--prompt", "hi", "--system", "be"), result["text"] + "\n", "the answer")
+    answers = cli.run(*chat, "--system", "be", input="hi\nyou\n").stdout
+    expect_equal(answers.split("\n")[0], result["text"], "the first answer")
+    expect_equal(answers.count("\n"), 2, "answers")
+
+
 def test_tokenize(cli):
     folder = str(write_model(cli.folder / "tokenize_model"))
     done = cli.run("tokenize", "--model", folder, input="abc\nno way<end>\n")

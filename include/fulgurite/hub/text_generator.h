@@ -31,6 +31,9 @@ class TextGenerator {
   /// Returns the text after tokens, such as those of a prompt with special tokens of its own.
   std::string generate(const std::vector<int64_t>& prompt, const GenerateOptions& options = {},
                        const std::function<void(std::string_view)>& on_text = {});
+  /// Returns the assistant's answer to a conversation, which the tokenizer's chat template writes.
+  std::string chat(const std::vector<ChatMessage>& messages, const GenerateOptions& options = {},
+                   const std::function<void(std::string_view)>& on_text = {});
   /// The tokens that the last call generated.
   const std::vector<int64_t>& generated() const { return generated_; }
   const Tokenizer& tokenizer() const { return text_; }

@@ -30,25 +30,53 @@ std::optional<Dtype> dtype_of(const std::string& name) {
 
 std::string read_stdin() { return {std::istreambuf_iterator<char>(std::cin), {}}; }
 
+namespace {
+
+void show(std::string_view part) {
+  std::fwrite(part.data(), 1, part.size(), stdout);
+  std::fflush(stdout);
+}
+
+// Each line of stdin is a message of the user.
+void answer_lines(TextGenerator& generator, const GenerateFlags& flags, std::vector<ChatMessage> messages) {
+  for (std::string line; std::getline(std::cin, line);) {
+    messages.push_back({"user", line});
+    messages.push_back({"assistant", generator.chat(messages, flags.options, show)});
+    std::fputc('\n', stdout);
+  }
+}
+
+void print_json(const std::string& prompt, const std::vector<int64_t>& tokens, const std::string& text,
+                const std::vector<int64_t>& generated, double seconds) {
+  std::printf("%s\n", text::cat("{\"prompt\": ", json::quote(prompt), ", \"text\": ", json::quote(text),
+                                ", \"prompt_tokens\": ", list_of(tokens), ", \"tokens\": ", list_of(generated),
+                                ", \"seconds\": ", json::number(seconds), "}")
+                          .c_str());
+}
+
+}  // namespace
+
 int generate_text(const GenerateFlags& flags) {
   const Tokenizer tokenizer = Tokenizer::load(flags.model);
   TextGenerator generator(hub::load_causal_lm(flags.model, {.dtype = dtype_of(flags.dtype)}), tokenizer);
-  const std::string prompt = flags.has_prompt ? flags.prompt : read_stdin();
-  const std::vector<int64_t> tokens = tokenizer.encode(prompt).ids;
-  const double begin = seconds();
-  const std::string text = generator.generate(tokens, flags.options, [&](std::string_view part) {
-    if (flags.as_json) return;
-    std::fwrite(part.data(), 1, part.size(), stdout);
-    std::fflush(stdout);
-  });
-  if (!flags.as_json) {
-    std::fputc('\n', stdout);
+  std::vector<ChatMessage> messages;
+  if (!flags.system.empty()) messages.push_back({"system", flags.system});
+  if (flags.is_chat && !flags.has_prompt && !flags.as_json) {
+    answer_lines(generator, flags, messages);
     return 0;
   }
-  std::printf("%s\n", text::cat("{\"prompt\": ", json::quote(prompt), ", \"text\": ", json::quote(text),
-                                ", \"prompt_tokens\": ", list_of(tokens), ", \"tokens\": ",
-                                list_of(generator.generated()), ", \"seconds\": ", json::number(seconds() - begin), "}")
-                          .c_str());
+  std::string prompt = flags.has_prompt ? flags.prompt : read_stdin();
+  if (flags.is_chat) {
+    messages.push_back({"user", prompt});
+    prompt = tokenizer.apply_chat_template(messages, {.add_generation_prompt = true});
+  }
+  const std::vector<int64_t> tokens = tokenizer.encode(prompt, {.add_special_tokens = !flags.is_chat}).ids;
+  const double begin = seconds();
+  const std::string text = generator.generate(tokens, flags.options, [&](std::string_view part) {
+    if (!flags.as_json) show(part);
+  });
+  if (flags.as_json) print_json(prompt, tokens, text, generator.generated(), seconds() - begin);
+  else std::fputc('\n', stdout);
   return 0;
 }
 

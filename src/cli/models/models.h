@@ -11,6 +11,8 @@ struct GenerateFlags {
   std::string model, prompt, dtype = "files";
   bool has_prompt = false;  // without one the prompt is read from stdin
   bool as_json = false;
+  bool is_chat = false;  // the prompt is a message; without one, each line of stdin is
+  std::string system;    // the system's message
   GenerateOptions options;
 };
 

@@ -127,6 +127,8 @@ int generate(const std::vector<std::string>& arguments) {
   flags.choice("dtype", given.dtype, {"files", "f32", "bf16", "f16"}, "dtype of the weights; files: theirs");
   flags.integer("seed", seed, 0, 1LL << 62, "seed of the draws");
   flags.integer("threads", threads, 0, 1024, "threads; 0: the CPUs there are");
+  flags.toggle("chat", given.is_chat, "answer the prompt, or each line of stdin, as a chat");
+  flags.text("system", "TEXT", given.system, "the system's message of a chat");
   flags.toggle("json", given.as_json, "print one JSON object with the text and its tokens");
   if (!flags.parse(arguments)) return 0;
   if (given.model.empty() == checkpoint.empty())

@@ -41,4 +41,10 @@ std::string TextGenerator::generate(std::string_view prompt, const GenerateOptio
   return generate(text_.encode(prompt).ids, options, on_text);
 }
 
+std::string TextGenerator::chat(const std::vector<ChatMessage>& messages, const GenerateOptions& options,
+                                const std::function<void(std::string_view)>& on_text) {
+  const std::string prompt = text_.apply_chat_template(messages, {.add_generation_prompt = true});
+  return generate(text_.encode(prompt, {.add_special_tokens = false}).ids, options, on_text);
+}
+
 }  // namespace fulgurite

@@ -1,4 +1,4 @@
-// Runs a language model of a folder on tokens, for python/compare_models.py.
+// Runs a language model of a folder on tokens, for compare_models.py.
 // usage: run_model FOLDER TOKENS.safetensors RESULT.safetensors [--dtype DTYPE] [--save FOLDER]
 // TOKENS has "tokens" [batch, length] and "count", the number of tokens to generate after the first row. RESULT has
 // "logits", "loss", the gradient of each parameter as "grad.NAME", and "generated".

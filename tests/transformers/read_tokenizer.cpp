@@ -1,4 +1,4 @@
-// Encodes and decodes texts with a tokenizer.json, for python/compare_tokenizers.py, or measures the speed of encoding.
+// Encodes and decodes texts with a tokenizer.json, for compare_tokenizers.py, or measures the speed of encoding.
 // usage: read_tokenizer FILE < TEXTS > RESULTS, read_tokenizer FILE --speed TEXT_FILE
 // TEXTS: each a line with its length in bytes, then the bytes. RESULTS: a line of JSON for each.
 #include <chrono>

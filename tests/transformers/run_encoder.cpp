@@ -1,4 +1,4 @@
-// Runs a BERT of a folder, for python/compare_encoders.py.
+// Runs a BERT of a folder, for compare_encoders.py.
 // usage: run_encoder FOLDER INPUTS.safetensors RESULT.safetensors [--dtype DTYPE] [--save FOLDER]
 // INPUTS has "tokens", "mask" and "types" [batch, length]. RESULT has "features", "pooled" and, of the sum of the
 // features of tokens times "weight" [width], the gradient of each parameter as "grad.NAME".

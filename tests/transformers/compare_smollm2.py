@@ -33,8 +33,8 @@ PROMPTS = [
 ]
 TEXT = """A compiler reads a program and writes another one. It first builds a graph of the operations, then rewrites
 the graph: operations whose results nobody needs are removed, equal ones are computed once, and neighbours are joined
-so that values stay in registers. In 1952, Grace Hopper's A-0 joined 28 subroutines; today a kernel of 3,000 lines is nothing
-unusual. What matters is that the result is the same, to the last bit where that was promised, and fast.
+so that values stay in registers. In 1952, Grace Hopper's A-0 joined 28 subroutines; today a kernel of 3,000 lines is
+nothing unusual. What matters is that the result is the same, to the last bit where that was promised, and fast.
 """
 
 
