@@ -8,6 +8,7 @@
 #include <fulgurite/hub/config.h>
 #include <fulgurite/hub/generate.h>
 #include <fulgurite/hub/gguf.h>
+#include <fulgurite/hub/lora.h>
 #include <fulgurite/hub/text_embedder.h>
 #include <fulgurite/hub/text_generator.h>
 #include <fulgurite/models/bert.h>

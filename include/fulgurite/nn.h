@@ -34,9 +34,18 @@ namespace fulgurite {
 // other. `nn::clone(model)` copies the elements.
 namespace nn {
 
-/// x weightᵀ + bias
+/// A change of a linear layer of low rank (LoRA, Hu et al. 2021): B (A x) times scale.
+struct LowRank {
+  Tensor A, B;  // [rank, in], [out, rank]
+  double scale = 1;
+  double dropout = 0;  // of x, while training
+  bool training = true;
+};
+
+/// x weightᵀ + bias, and the change of low rank if there is one (hub::with_lora adds it)
 struct Linear {
   Tensor weight, bias;  // [out, in]; [out] or undefined
+  std::optional<LowRank> lora;
   Linear() = default;
   Linear(int64_t in_features, int64_t out_features, const LinearOptions& options = {},
          SourceLocation at = SourceLocation::here());
@@ -127,6 +136,7 @@ struct Fields<nn::Linear> {
   static void visit(auto& object, auto&& member) {
     member("weight", object.weight);
     member("bias", object.bias);
+    member("lora", object.lora);
   }
 };
 template <>

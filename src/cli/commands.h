@@ -8,6 +8,7 @@ namespace fulgurite::cli {
 // others (1).
 int train(const std::vector<std::string>& arguments);
 int generate(const std::vector<std::string>& arguments);
+int finetune(const std::vector<std::string>& arguments);
 int tokenize(const std::vector<std::string>& arguments);
 int embed(const std::vector<std::string>& arguments);
 int inspect(const std::vector<std::string>& arguments);

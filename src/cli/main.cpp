@@ -23,6 +23,7 @@ struct Command {
 constexpr Command commands[] = {
     {"train", "train a GPT on a text", fulgurite::cli::train},
     {"generate", "continue a text with a language model", fulgurite::cli::generate},
+    {"finetune", "train a language model on texts or chats", fulgurite::cli::finetune},
     {"tokenize", "print the tokens of texts", fulgurite::cli::tokenize},
     {"embed", "print the vectors of texts", fulgurite::cli::embed},
     {"inspect", "describe a folder of a Hugging Face model", fulgurite::cli::inspect},

@@ -149,6 +149,15 @@ Config Config::object(std::string_view key) const {
   return Config(std::make_shared<const State>(State{text::cat(state_->label, ", ", key), state_->root, node}));
 }
 
+std::vector<std::string> Config::keys(std::string_view key) const {
+  std::vector<std::string> out;
+  const Node* node = find(*state_->object, key);
+  if (node == nullptr) return out;
+  if (!node->is(Node::Kind::object)) refuse_kind(state_->label, key, "an object");
+  for (const json::Member& member : node->members) out.push_back(member.name);
+  return out;
+}
+
 std::optional<Dtype> Config::dtype() const {
   const std::string_view key = has("dtype") ? "dtype" : "torch_dtype";
   const std::string name = string(key, "");

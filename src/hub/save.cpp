@@ -146,6 +146,9 @@ void save(const std::string& folder, const std::vector<Slot>& slots, const SaveO
   if (options.like.empty())
     throw UserError(
         "hub::save: name the original's folder with .like; config.json and the tokenizer are copied from it");
+  for (const Slot& slot : slots)
+    if (slot.name.ends_with(".lora.A"))
+      throw UserError("hub::save: the model has LoRA; save_lora saves it alone, and merge_lora adds it to the weights");
   if (options.shard_bytes < 1) throw UserError("hub::save: shard_bytes must be positive");
   const std::string config = with_dtype(read_text(join_path(options.like, "config.json")), dtype_of(slots));
   std::error_code error;

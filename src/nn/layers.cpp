@@ -62,7 +62,14 @@ Linear::Linear(int64_t in_features, int64_t out_features, const detail::Given<bo
   if (has_bias) bias = uniform_parameter({out_features}, bound, options, at);
 }
 
-Tensor Linear::operator()(const Tensor& x, SourceLocation at) const { return linear(x, weight, bias, at); }
+Tensor Linear::operator()(const Tensor& x, SourceLocation at) const {
+  const Tensor y = linear(x, weight, bias, at);
+  if (!lora) return y;
+  const Tensor dropped = dropout(x, lora->dropout, lora->training && lora->dropout > 0);
+  const Tensor low = linear(dropped.to(lora->A.dtype()), lora->A, {}, at);
+  const Tensor change = linear(low, lora->B, {}, at);
+  return y + (change * lora->scale).to(y.dtype());
+}
 
 Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, const EmbeddingOptions& options, SourceLocation at)
     : Embedding(num_embeddings, embedding_dim, options.padding_idx, tensor_options(options), at) {

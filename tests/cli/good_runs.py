@@ -25,7 +25,7 @@ def losses_of(folder):
 def test_version_and_help(cli):
     expect(re.fullmatch(r"fulgurite \d+\.\d+\.\d+\n", cli.good("--version")), "--version prints the version")
     listed = cli.good("--help")
-    for command in ("train", "generate", "tokenize", "embed", "inspect", "convert", "trace", "examine",
+    for command in ("train", "generate", "finetune", "tokenize", "embed", "inspect", "convert", "trace", "examine",
                     "repro", "explain", "ops", "conformance", "bench"):
         expect(f"  {command} " in listed, f"--help does not list {command}")
         help = cli.good(command, "--help")

@@ -88,6 +88,54 @@ def test_chat(cli):
     expect_equal(answers.count("\n"), 2, "answers")
 
 
+def finetune(model, data, out, *more):
+    return ["finetune", "--model", str(model), "--data", str(data), "--out", str(out), "--steps", "6", "--batch", "2",
+            "--length", "8", "--lr", "0.01", "--threads", "1", *more]
+
+
+def losses_of(folder):
+    return [json.loads(line).get("train_loss") for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+def test_finetune(cli):
+    model = write_model(cli.folder / "finetuned_model")
+    data = cli.write("the quick brown fox jumps over the lazy dog! " * 8)
+    outs = [cli.new_path() for _ in range(4)]
+    result = json.loads(cli.good(*finetune(model, data, outs[0], "--json", "--eval-data", str(data))))
+    expect_equal(result["steps"], 6, "steps")
+    expect(result["train_loss"] < losses_of(outs[0])[0], "the loss does not fall")
+    expect(result["eval_loss"] > 0, "eval_loss")
+    expect_equal((outs[0] / "tokenizer.json").read_bytes(), (model / "tokenizer.json").read_bytes(), "tokenizer.json")
+    cli.good("generate", "--model", str(outs[0]), "--prompt", "the", "--max-tokens", "3")
+    cli.run(*finetune(model, data, outs[1]))
+    expect_equal(losses_of(outs[1]), losses_of(outs[0])[:6], "losses of an equal run")
+    cli.run(*finetune(model, data, outs[2], "--lora", "2", "--targets", "all-linear", "--dtype", "bf16"))
+    expect_equal(sorted(path.name for path in outs[2].iterdir()),
+                 ["adapter_config.json", "adapter_model.safetensors", "loss.svg", "metrics.jsonl"], "LoRA's files")
+    generate = ("generate", "--model", str(model), "--prompt", "the", "--max-tokens", "9", "--temperature", "0")
+    expect(cli.good(*generate, "--adapter", str(outs[2])) != cli.good(*generate), "LoRA changes nothing")
+    cli.run(*finetune(model, data, outs[3], "--accumulate", "2", "--warmup", "3"))
+    expect_equal(len(losses_of(outs[3])), 6, "losses with accumulation")
+
+
+def test_finetune_on_lines_of_json(cli):
+    model = write_model(cli.folder / "lines_model")
+    (model / "chat_template.jinja").write_text(
+        "{% for m in messages %}{{ m.role[0] ~ m.content }}!{% endfor %}{% if add_generation_prompt %}a{% endif %}")
+    chat = {"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "you there"}]}
+    lines = [{"text": "plain"}, {"prompt": "ab", "completion": " cd"}, chat] * 6
+    data = cli.write("\n".join(map(json.dumps, lines)) + "\n\n", ".jsonl")
+    out = cli.new_path()
+    cli.run(*finetune(model, data, out))
+    expect_equal(len(losses_of(out)), 6, "losses")
+    bad = cli.write('{"text": "good"}\n{"text": 3}\n', ".jsonl")
+    cli.bad(*finetune(model, bad, cli.new_path()), status=1, message='line 2: "text" must be a text')
+    cli.bad(*finetune(model, cli.write("ab"), cli.new_path()), status=1, message="the data have 3 tokens; --length 8")
+    cli.bad(*finetune(model, data, cli.new_path(), "--lora", "2", "--targets", "c_attn"), status=1,
+            message="the model has no linear layer c_attn")
+    cli.bad("finetune", "--model", str(model), status=2, message="--data is missing")
+
+
 def test_tokenize(cli):
     folder = str(write_model(cli.folder / "tokenize_model"))
     done = cli.run("tokenize", "--model", folder, input="abc\nno way<end>\n")

@@ -36,6 +36,8 @@ class Config {
   std::vector<std::string> strings(std::string_view key) const;
   /// Integers, or booleans as 0 and 1. Empty if the key is absent.
   std::vector<int64_t> integers(std::string_view key) const;
+  /// The keys of an object in this one; empty if the key is absent.
+  std::vector<std::string> keys(std::string_view key) const;
   /// An object in this one; empty if the key is absent.
   Config object(std::string_view key) const;
   /// "dtype" or the older "torch_dtype": float32, bfloat16, float16, float64; none if there is neither.

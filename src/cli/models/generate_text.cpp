@@ -58,7 +58,9 @@ void print_json(const std::string& prompt, const std::vector<int64_t>& tokens, c
 
 int generate_text(const GenerateFlags& flags) {
   const Tokenizer tokenizer = Tokenizer::load(flags.model);
-  TextGenerator generator(hub::load_causal_lm(flags.model, {.dtype = dtype_of(flags.dtype)}), tokenizer);
+  hub::CausalLM model = hub::load_causal_lm(flags.model, {.dtype = dtype_of(flags.dtype)});
+  if (!flags.adapter.empty()) model = hub::merge_lora(hub::load_lora(model, flags.adapter));
+  TextGenerator generator(model, tokenizer);
   std::vector<ChatMessage> messages;
   if (!flags.system.empty()) messages.push_back({"system", flags.system});
   if (flags.is_chat && !flags.has_prompt && !flags.as_json) {

@@ -8,7 +8,7 @@ namespace fulgurite::cli {
 
 /// The flags of `fulgurite generate` that are about a model of Hugging Face.
 struct GenerateFlags {
-  std::string model, prompt, dtype = "files";
+  std::string model, adapter, prompt, dtype = "files";
   bool has_prompt = false;  // without one the prompt is read from stdin
   bool as_json = false;
   bool is_chat = false;  // the prompt is a message; without one, each line of stdin is

@@ -114,6 +114,7 @@ int generate(const std::vector<std::string>& arguments) {
               {"fulgurite generate --model smollm2 --prompt \"The capital of France is\" --max-tokens 20",
                "fulgurite generate --checkpoint out/book --prompt \"Once \" --tokens 200 --temperature 0.6"});
   flags.text("model", "FOLDER", given.model, "a folder of a Hugging Face model");
+  flags.text("adapter", "FOLDER", given.adapter, "the LoRA of a folder, which changes the model");
   flags.text("checkpoint", "FOLDER", checkpoint, "the --out folder of a training run");
   flags.text("prompt", "TEXT", given.prompt, "the text to continue (a new line; with --model: stdin)");
   flags.integer("tokens", options.max_tokens, 0, 1 << 30, "tokens to add; characters with --checkpoint");
