@@ -119,7 +119,7 @@ def main():
     parser.add_argument("files", nargs="*", type=pathlib.Path)
     parser.add_argument("--count", type=int, default=2000, help="random templates")
     parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     generator = Generator(random.Random(options.seed))
     templates = {f"model {name}": text for name, text in MODELS.items()}
     templates |= {f"feature {i}": text for i, text in enumerate(FEATURES)}

@@ -272,7 +272,7 @@ def main():
     parser.add_argument("--count", type=int, default=1000, help="texts for each tokenizer")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", choices=sorted(KINDS))
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     failed = passed = 0
     with tempfile.TemporaryDirectory(prefix="fulgurite_tokenizers_") as folder:
         paths = {}

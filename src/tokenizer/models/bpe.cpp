@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include <fulgurite/error.h>
 
@@ -9,6 +10,7 @@
 #include "tokenizer/component_json.h"
 #include "tokenizer/models/merge_table.h"
 #include "tokenizer/models/model.h"
+#include "tokenizer/models/split_points.h"
 #include "tokenizer/unicode.h"
 
 namespace fulgurite::tokenization {
@@ -33,23 +35,45 @@ class Bpe : public Model {
     if (has_bytes_) make_byte_vocabulary();
     read_merges(list_member(component, "merges"));
     find_whole_tokens();
+    if (can_be_merged_in_parts()) split_points_.emplace(vocabulary_);
   }
 
   void tokenize(std::string_view word, std::vector<Token>& out) const override {
+    if (ignores_merges_)
+      if (const int64_t whole = find_word(word); whole >= 0)
+        return out.push_back({whole, 0, static_cast<uint32_t>(word.size())});
+    size_t begin = 0;
+    char32_t last = 0;
+    for (size_t at = 0; split_points_ && at < word.size();) {
+      const size_t here = at;
+      const char32_t code = next(word, at);
+      if (here > begin && split_points_->is_between(last, code)) {
+        tokenize_part(word.substr(begin, here - begin), begin, out);
+        begin = here;
+      }
+      last = code;
+    }
+    tokenize_part(word.substr(begin), begin, out);
+  }
+
+ private:
+  void tokenize_part(std::string_view word, size_t offset, std::vector<Token>& out) const {
+    auto begin = static_cast<uint32_t>(offset);
     const int64_t whole = find_word(word);
-    if (whole >= 0 && (ignores_merges_ || is_whole_[static_cast<size_t>(whole)]))
-      return out.push_back({whole, 0, static_cast<uint32_t>(word.size())});
+    if (whole >= 0 && is_whole_[static_cast<size_t>(whole)])
+      return out.push_back({whole, begin, begin + static_cast<uint32_t>(word.size())});
     std::vector<Symbol> symbols;
     divide(word, symbols);
     // Lengths are added up, as in the reference: behind a dropped code point, tokens begin too early.
-    uint32_t begin = 0;
     for (const Symbol& symbol : symbols) {
       out.push_back({symbol.id, begin, begin + symbol.length});
       begin += symbol.length;
     }
   }
 
- private:
+  // Lengths are added up in the whole word if code points may be dropped.
+  bool can_be_merged_in_parts() const { return !has_bytes_ && unknown_id_ >= 0 && prefix_.empty() && suffix_.empty(); }
+
   const Vocabulary& words() const { return has_bytes_ ? bytes_ : vocabulary_; }
   int64_t find_word(std::string_view word) const { return words().find(word); }
 
@@ -179,6 +203,7 @@ class Bpe : public Model {
   Vocabulary bytes_;  // tokens as bytes
   std::array<int64_t, 256> byte_ids_{};
   std::vector<bool> is_whole_;
+  std::optional<SplitPoints> split_points_;
 };
 
 }  // namespace
