@@ -12,8 +12,6 @@ namespace fulgurite::tokenization {
 
 namespace {
 
-constexpr int64_t max_id = 100'000'000;
-
 // Whole words are tokens.
 class WordLevel : public Model {
  public:
@@ -41,24 +39,6 @@ std::string kind_of(const json::Node& component) {
 }
 
 }  // namespace
-
-void Vocabulary::add(std::string text, int64_t id) {
-  if (id < 0 || id > max_id)
-    throw UserError(text::cat("the token \"", printable(text), "\" has the id ", id, "; ids are from 0 to ", max_id));
-  const auto [at, is_new] = ids_.try_emplace(std::move(text), id);
-  if (!is_new) return;
-  if (id >= end()) texts_.resize(static_cast<size_t>(id) + 1);
-  texts_[static_cast<size_t>(id)] = &at->first;
-}
-
-int64_t Vocabulary::find(std::string_view text) const {
-  const auto at = ids_.find(text);
-  return at == ids_.end() ? -1 : at->second;
-}
-
-const std::string* Vocabulary::text(int64_t id) const {
-  return id >= 0 && id < end() ? texts_[static_cast<size_t>(id)] : nullptr;
-}
 
 void Model::read_vocabulary(const json::Node& component) {
   const json::Node* vocabulary = member(component, "vocab");

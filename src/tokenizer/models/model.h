@@ -3,7 +3,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "io/json.h"
@@ -19,22 +18,44 @@ struct Token {
 /// Maps texts of tokens to ids, and back.
 class Vocabulary {
  public:
+  /// A text that is in it already keeps its id.
   void add(std::string text, int64_t id);
   /// -1 if there is no such token.
-  int64_t find(std::string_view text) const;
+  int64_t find(std::string_view text) const {
+    if (text.size() > longest_ || slots_.empty()) return -1;
+    const uint64_t hash = hash_of(text);
+    for (size_t at = hash & (slots_.size() - 1);; at = (at + 1) & (slots_.size() - 1)) {
+      const Slot slot = slots_[at];
+      if (slot.item < 0) return -1;
+      const Item& item = items_[static_cast<size_t>(slot.item)];
+      if (slot.check == check_of(hash) && item.text == text) return item.id;
+    }
+  }
   /// Null if there is no such id.
   const std::string* text(int64_t id) const;
-  /// The number of tokens, and one more than the largest id.
-  int64_t size() const { return static_cast<int64_t>(ids_.size()); }
-  int64_t end() const { return static_cast<int64_t>(texts_.size()); }
+  /// The number of tokens, one more than the largest id, and the bytes of the longest token.
+  int64_t size() const { return static_cast<int64_t>(items_.size()); }
+  int64_t end() const { return static_cast<int64_t>(items_of_ids_.size()); }
+  size_t longest() const { return longest_; }
 
  private:
-  struct Hash {
-    using is_transparent = void;
-    size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  struct Item {
+    std::string text;
+    int64_t id;
   };
-  std::unordered_map<std::string, int64_t, Hash, std::equal_to<>> ids_;
-  std::vector<const std::string*> texts_;
+  struct Slot {
+    uint32_t check = 0;  // a part of the hash
+    int32_t item = -1;
+  };
+  static uint32_t check_of(uint64_t hash) { return static_cast<uint32_t>(hash >> 32); }
+  static uint64_t hash_of(std::string_view text);
+  void place(uint64_t hash, int32_t item);
+  void grow();
+
+  std::vector<Item> items_;
+  std::vector<Slot> slots_;            // open addressing; a power of two
+  std::vector<int32_t> items_of_ids_;  // -1: no token has the id
+  size_t longest_ = 0;
 };
 
 /// Divides a word into tokens.

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <fulgurite/error.h>
 
 #include "support/text/text.h"
@@ -26,7 +28,8 @@ class WordPiece : public Model {
     if (is_too_long(word)) return add_unknown(word, out);
     std::string candidate;
     for (size_t begin = 0; begin < word.size();) {
-      size_t end = word.size();
+      size_t end = std::min(word.size(), begin + vocabulary_.longest());
+      while (end < word.size() && end > begin && (static_cast<unsigned char>(word[end]) & 0xC0) == 0x80) --end;
       int64_t id = -1;
       for (; end > begin; end = before(word, end)) {
         candidate = begin == 0 ? std::string() : prefix_;
