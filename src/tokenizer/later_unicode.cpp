@@ -58,6 +58,10 @@ constexpr CodePoints later_marks[] = {
     {0x1E4EC, 0x1E4EF}};
 constexpr CodePoints later_controls[] = {{0x890, 0x891}, {0x8E2, 0x8E2}, {0x110CD, 0x110CD}, {0x13430, 0x1343F}};
 
+constexpr CodePoints later_decompositions[] = {{0x32FF, 0x32FF},   {0xA7F2, 0xA7F4},   {0xAB69, 0xAB69},
+                                               {0x10781, 0x10785}, {0x10787, 0x107B0}, {0x107B2, 0x107BA},
+                                               {0x11938, 0x11938}, {0x1F16C, 0x1F16C}, {0x1FBF0, 0x1FBF9}};
+
 bool contains(std::span<const CodePoints> ranges, char32_t c) {
   const auto behind = std::upper_bound(ranges.begin(), ranges.end(), c,
                                        [](char32_t code, const CodePoints& range) { return code < range.first; });
@@ -70,5 +74,6 @@ bool is_later_punctuation(char32_t c) { return contains(later_punctuation, c); }
 bool is_later_nonspacing_mark(char32_t c) { return contains(later_nonspacing_marks, c); }
 bool is_later_mark(char32_t c) { return contains(later_marks, c); }
 bool is_later_control(char32_t c) { return contains(later_controls, c); }
+bool has_later_decomposition(char32_t c) { return contains(later_decompositions, c); }
 
 }  // namespace fulgurite::tokenization

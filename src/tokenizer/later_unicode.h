@@ -9,5 +9,7 @@ bool is_later_punctuation(char32_t c);
 bool is_later_nonspacing_mark(char32_t c);
 bool is_later_mark(char32_t c);
 bool is_later_control(char32_t c);
+/// A code point that is not decomposed, and not composed.
+bool has_later_decomposition(char32_t c);
 
 }  // namespace fulgurite::tokenization

@@ -113,3 +113,16 @@ TEST("invalid UTF-8 is repaired as Rust does it") {
   expect_equal(repair_utf8("\xed\xa0\x80"), "\uFFFD\uFFFD\uFFFD");
   expect_equal(repair_utf8("\xff\xc3\xa9"), "\uFFFDé");
 }
+
+TEST("code points that are newer than the reference's tables are neither sorted nor decomposed") {
+  const auto normalized = [&](const std::string& form, const std::string& text) {
+    const Tokenizer tokenizer = Tokenizer::from_json(
+        tokenizer_text(R"({"type": "WordLevel", "unk_token": "x", "vocab": {"x": 0, ")" + text + "\": 1}}",
+                       {{"normalizer", R"({"type": ")" + form + "\"}"}}));
+    return tokenizer.encode(text).ids.at(0);
+  };
+  expect_equal(normalized("NFD", "a\u0345\u1ACC"), int64_t{1});  // U+1ACC of Unicode 14
+  expect_equal(normalized("NFD", "a\u0345\u0301"), int64_t{0});  // sorted
+  expect_equal(normalized("NFKD", "\uA7F3"), int64_t{1});        // U+A7F3 of Unicode 14
+  expect_equal(normalized("NFKD", "\u2131"), int64_t{0});        // F
+}

@@ -7,16 +7,21 @@
 
 #include "support/text/text.h"
 #include "tokenizer/normalizers/normalizer.h"
+#include "tokenizer/later_unicode.h"
 #include "tokenizer/unicode.h"
 
 namespace fulgurite::tokenization {
 
 namespace {
 
-int combining_class(char32_t c) { return utf8proc_get_property(static_cast<utf8proc_int32_t>(c))->combining_class; }
+// Marks that the reference does not know are not sorted.
+int combining_class(char32_t c) {
+  return is_later_mark(c) ? 0 : utf8proc_get_property(static_cast<utf8proc_int32_t>(c))->combining_class;
+}
 
 // Appends the decomposition of a code point: the first part replaces it, the others are inserted.
 void decompose(char32_t c, bool is_compatible, std::vector<Change>& out) {
+  if (has_later_decomposition(c)) return out.push_back({c, 0});
   std::array<utf8proc_int32_t, 32> parts{};
   int boundary = 0;
   const int options = UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | (is_compatible ? UTF8PROC_COMPAT : 0);
@@ -49,7 +54,8 @@ void order_marks(std::vector<Change>& changes) {
 char32_t compose(char32_t first, char32_t second) {
   std::array<utf8proc_int32_t, 2> pair{static_cast<utf8proc_int32_t>(first), static_cast<utf8proc_int32_t>(second)};
   const auto options = static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE);
-  return utf8proc_normalize_utf32(pair.data(), 2, options) == 1 ? static_cast<char32_t>(pair[0]) : 0;
+  const bool is_one = utf8proc_normalize_utf32(pair.data(), 2, options) == 1;
+  return is_one && !has_later_decomposition(static_cast<char32_t>(pair[0])) ? static_cast<char32_t>(pair[0]) : 0;
 }
 
 // Composes starters with the marks behind them that nothing of the same or a higher class separates.
