@@ -29,7 +29,8 @@ chat::Value parse_json(std::string_view text, std::string_view what) {
 }
 
 std::string render(const chat::Block& block, const chat::Value& messages, const ChatOptions& options) {
-  chat::Scope globals;
+  const auto scope = std::make_shared<chat::Scope>();
+  chat::Scope& globals = *scope;
   chat::add_functions(globals);
   globals.values["messages"] = messages;
   globals.values["add_generation_prompt"] = options.add_generation_prompt;
@@ -41,7 +42,7 @@ std::string render(const chat::Block& block, const chat::Value& messages, const 
     if (more.mapping() == nullptr) throw UserError("chat template: variables must be a JSON object");
     for (const auto& [name, value] : more.mapping()->entries) globals.values[name] = value;
   }
-  chat::Scope names{{}, &globals};
+  const auto names = std::make_shared<chat::Scope>(chat::Scope{{}, scope});
   try {
     return chat::Interpreter().render(block, names);
   } catch (const UserError& error) {

@@ -1,9 +1,10 @@
 #pragma once
-#include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tokenizer/chat/syntax.h"
 
@@ -11,50 +12,58 @@ namespace fulgurite::chat {
 
 /// Bounds of one rendering: a template that loops, or writes, without end is a UserError.
 struct Limits {
-  int64_t steps = 5'000'000;
+  int64_t steps = 2'000'000;
   size_t output_bytes = size_t{64} << 20;
-  int depth = 40;      // of calls of macros
-  int nesting = 1500;  // of blocks and parts of expressions
+  int depth = 40;          // of calls of macros
+  int nesting = 1500;      // of blocks and parts of expressions
+  size_t macros = 10'000;  // definitions that are executed
 };
 
+struct Scope;
+using ScopeRef = std::shared_ptr<Scope>;
 /// Names and their values; those of outer scopes are visible in inner ones.
 struct Scope {
   std::map<std::string, Value, std::less<>> values;
-  Scope* parent = nullptr;
+  ScopeRef parent;
 };
 
 /// Runs a template.
 class Interpreter {
  public:
   explicit Interpreter(const Limits& limits = {}) : limits_(limits) {}
+  ~Interpreter();
+  Interpreter(const Interpreter&) = delete;
+  Interpreter& operator=(const Interpreter&) = delete;
   /// Returns the text that a template makes of these values.
-  std::string render(const Block& block, Scope& scope);
-  Value evaluate(const Expression& expression, Scope& scope);
+  std::string render(const Block& block, const ScopeRef& scope);
+  Value evaluate(const Expression& expression, const ScopeRef& scope);
 
  private:
   enum class Flow { normal, break_, continue_ };
-  Flow run(const Block& block, Scope& scope, std::string& out);
-  Flow run(const Statement& statement, Scope& scope, std::string& out);
-  Flow run_if(const Statement& statement, Scope& scope, std::string& out);
-  Flow run_for(const Statement& statement, Scope& scope, std::string& out);
-  void run_with(const Statement& statement, Scope& scope, std::string& out);
-  void run_call(const Statement& statement, Scope& scope, std::string& out);
-  std::string text_of(const Block& block, Scope& scope);
-  void assign(const std::vector<std::vector<std::string>>& names, const Value& value, Scope& scope);
-  void assign(const std::vector<std::string>& name, const Value& value, Scope& scope);
-  Value make_macro(const Statement& statement, Scope& scope);
-  Value call_macro(const std::vector<Parameter>& parameters, const Block& body, Scope& scope, const Arguments& given);
+  Flow run(const Block& block, const ScopeRef& scope, std::string& out);
+  Flow run(const Statement& statement, const ScopeRef& scope, std::string& out);
+  Flow run_if(const Statement& statement, const ScopeRef& scope, std::string& out);
+  Flow run_for(const Statement& statement, const ScopeRef& scope, std::string& out);
+  void run_with(const Statement& statement, const ScopeRef& scope, std::string& out);
+  void run_call(const Statement& statement, const ScopeRef& scope, std::string& out);
+  std::string text_of(const Block& block, const ScopeRef& scope);
+  void assign(const std::vector<std::vector<std::string>>& names, const Value& value, const ScopeRef& scope);
+  void assign(const std::vector<std::string>& name, const Value& value, const ScopeRef& scope);
+  Value make_macro(const Statement& statement, const ScopeRef& scope);
+  Value call_macro(const std::vector<Parameter>& parameters, const Block& body, const ScopeRef& scope,
+                   const Arguments& given);
 
-  Value evaluate_plain(const Expression& expression, Scope& scope);
-  Value lookup(std::string_view name, Scope& scope);
-  Value list_of(const Expression& expression, Scope& scope, bool is_tuple);
-  Value mapping_of(const Expression& expression, Scope& scope);
-  Value call(const Expression& expression, Scope& scope);
-  Value apply_filter(const Expression& expression, Scope& scope, const Value* input);
-  Value binary(const Expression& expression, Scope& scope);
-  Value conditional(const Expression& expression, Scope& scope);
-  Value slice(const Expression& expression, Scope& scope);
-  Arguments arguments_of(const CallArguments& given, Scope& scope);
+  Value evaluate_plain(const Expression& expression, const ScopeRef& scope);
+  Value lookup(std::string_view name, const ScopeRef& scope);
+  Value list_of(const Expression& expression, const ScopeRef& scope, bool is_tuple);
+  Value mapping_of(const Expression& expression, const ScopeRef& scope);
+  Value call(const Expression& expression, const ScopeRef& scope);
+  Value apply_filter(const Expression& expression, const ScopeRef& scope, const Value* input);
+  Value binary(const Expression& expression, const ScopeRef& scope);
+  Value conditional(const Expression& expression, const ScopeRef& scope);
+  Value slice(const Expression& expression, const ScopeRef& scope);
+  Arguments arguments_of(const CallArguments& given, const ScopeRef& scope);
+  void keep(const ScopeRef& scope);
   void count_step();
   /// Counts the blocks and expressions that are being evaluated.
   class Nested;
@@ -63,7 +72,7 @@ class Interpreter {
   Limits limits_;
   int64_t steps_ = 0;
   int depth_ = 0, nested_ = 0;
-  std::deque<Scope> kept_;  // scopes that macros may refer to
+  std::vector<ScopeRef> with_macros_;  // macros refer to their scopes, which refer to them
 };
 
 /// value.name, value[index] and value[begin:end:step].
