@@ -44,7 +44,7 @@ std::shared_ptr<const MappedFile> map_file(const std::string& path) {
   if (bytes == MAP_FAILED) fail(path, text::cat("cannot be mapped: ", strerror(errno)));
   OutsideMemory memory =
       OutsideMemory::adopt(bytes, static_cast<int64_t>(size), [bytes, size] { munmap(bytes, size); });
-  return std::make_shared<const MappedFile>(MappedFile{path, memory, static_cast<const std::byte*>(bytes)});
+  return std::make_shared<const MappedFile>(MappedFile{path, memory, static_cast<std::byte*>(bytes)});
 }
 
 safetensors::Header read_header(const MappedFile& file) {
@@ -137,8 +137,11 @@ Tensor tensor_of(const std::string& name, const StoredTensor& stored) {
     strides[i] = count;
     count *= stored.info.shape[i];
   }
+  // Each tensor is a memory of its own: a write to one is none to the others of the file.
   if (stored.begin % item == 0 && dtype != Dtype::boolean)
-    return stored.file->memory.tensor(stored.info.shape, strides, static_cast<int64_t>(stored.begin / item), dtype);
+    return OutsideMemory::adopt(stored.file->bytes + stored.begin, count * static_cast<int64_t>(item),
+                                [file = stored.file] { (void)file; })
+        .tensor(stored.info.shape, strides, 0, dtype);
   return SafetensorsFile(stored.file->path).load(name);
 }
 

@@ -13,7 +13,7 @@ namespace fulgurite::hub {
 struct MappedFile {
   std::string path;
   OutsideMemory memory;
-  const std::byte* bytes;
+  std::byte* bytes;
 };
 
 /// A tensor in a mapped file.

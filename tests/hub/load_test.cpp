@@ -180,3 +180,20 @@ TEST("configurations that the library does not have are refused with key and val
   expect_equal(message_of([] { hub::Config("{}").model_type(); }), "config.json: there is no \"model_type\"");
   expect_equal(message_of([] { hub::Config("[1]"); }), "config.json: it is not a JSON object");
 }
+
+TEST("tensors of one file are memories of their own: a jitted step may write into one and read another") {
+  const TestFolder folder;
+  write_text(folder.file("config.json"), small_llama_config());
+  hub::save(small_llama(), folder.path, {.like = folder.path});
+  const auto model = hub::load<models::Llama>(folder.path);
+  expect(!shares_memory(model.model.norm.weight, model.lm_head.weight));
+  optim::SGD optimizer(nn::parameters(model), {.lr = 0.1});
+  const auto step = jit([&](Tensor tokens) {
+    const Tensor loss = model.loss(tokens, tokens);
+    optimizer.step(nn::parameters(model), autograd::grad({loss}, nn::parameters(model)));
+    return loss;
+  });
+  const Tensor tokens = tensor({{3, 1, 4, 1, 5}});
+  const double first = step(tokens).item<double>();
+  expect(step(tokens).item<double>() < first);
+}

@@ -80,11 +80,9 @@ class FineTuning {
         tokenizer_(Tokenizer::load(s_.model)),
         model_(hub::load_causal_lm(s_.model, {.dtype = Dtype::f32})),
         data_(hub::read_training_data(s_.data, tokenizer_), s_.length, static_cast<uint64_t>(s_.seed)),
+        optimizer_(adapted_parameters(), {.lr = s_.rate, .weight_decay = s_.decay}),
         progress_(s_.as_json) {
     if (!s_.eval_data.empty()) eval_ = hub::read_training_data(s_.eval_data, tokenizer_);
-    manual_seed(static_cast<uint64_t>(s_.seed));
-    if (s_.lora > 0)
-      model_ = hub::with_lora(model_, {.rank = s_.lora, .alpha = s_.alpha, .targets = listed(s_.targets)});
     nn::train(model_);
     std::filesystem::create_directories(s_.out);
     metrics_.start(s_.out + "/metrics.jsonl");
@@ -93,15 +91,17 @@ class FineTuning {
 
   int run() {
     catch_stop_signals();
-    optim::AdamW optimizer(nn::parameters(model_), {.lr = s_.rate, .weight_decay = s_.decay});
-    optim::CosineSchedule schedule(optimizer, {.warmup = s_.warmup, .steps = std::max(s_.steps, s_.warmup + 1)});
+    optim::CosineSchedule schedule(optimizer_, {.warmup = s_.warmup, .steps = std::max(s_.steps, s_.warmup + 1)});
+    const auto whole_step = jit([this](Tensor tokens, Tensor targets) { return train_step(tokens, targets); });
     for (; step_ < s_.steps && stop_signal() == 0; finish_step()) {
-      optimizer.zero_grad();
-      loss_ = gradients_of_step();
+      if (s_.accumulate > 1) {
+        loss_ = step_of_batches();
+      } else {
+        const auto [tokens, targets] = next_batch();
+        loss_ = whole_step(tokens, targets).item<double>();
+      }
       if (!std::isfinite(loss_))
         throw UserError(text::cat("the loss is not finite at step ", step_, "; a smaller --lr may help"));
-      if (s_.clip > 0) optim::clip_grad_norm_(nn::parameters(model_), s_.clip);
-      optimizer.step();
       schedule.step();
     }
     if (step_ == s_.steps && s_.eval_every == 0) evaluate();
@@ -111,21 +111,46 @@ class FineTuning {
   }
 
  private:
-  static Tensor loss_of(hub::CausalLM model, Tensor tokens, Tensor targets) { return model.loss(tokens, targets); }
-
-  Tensor loss(const hub::TokenBatch& batch) {
-    const Shape shape{static_cast<int64_t>(batch.tokens.size()) / s_.length, s_.length};
-    return compiled_(model_, tensor(batch.tokens).reshape(shape), tensor(batch.targets).reshape(shape));
+  // The parameters that are trained, after LoRA was added.
+  std::vector<Tensor> adapted_parameters() {
+    manual_seed(static_cast<uint64_t>(s_.seed));
+    if (s_.lora > 0)
+      model_ = hub::with_lora(model_, {.rank = s_.lora, .alpha = s_.alpha, .targets = listed(s_.targets)});
+    return nn::parameters(model_);
   }
 
+  static Tensor loss_of(hub::CausalLM model, Tensor tokens, Tensor targets) { return model.loss(tokens, targets); }
+
+  std::pair<Tensor, Tensor> tensors_of(const hub::TokenBatch& batch) const {
+    const Shape shape{static_cast<int64_t>(batch.tokens.size()) / s_.length, s_.length};
+    return {tensor(batch.tokens).reshape(shape), tensor(batch.targets).reshape(shape)};
+  }
+  std::pair<Tensor, Tensor> next_batch() { return tensors_of(data_.next(s_.batch)); }
+
+  // A whole step as one trace: its memory is planned, and gradients are made in place of others.
+  Tensor train_step(const Tensor& tokens, const Tensor& targets) {
+    const auto step = [&] {
+      const AutocastScope scope(s_.autocast());
+      const Tensor loss = loss_of(model_, tokens, targets);
+      return std::pair(loss, autograd::grad({loss}, nn::parameters(model_)));
+    };
+    auto [loss, gradients] = step();
+    if (s_.clip > 0) gradients = optim::clip_grad_norm(gradients, s_.clip).first;
+    optimizer_.step(nn::parameters(model_), gradients);
+    return loss;
+  }
   // The gradients are those of the mean of the batches' losses.
-  double gradients_of_step() {
+  double step_of_batches() {
+    optimizer_.zero_grad();
     double total = 0;
     for (int64_t i = 0; i < s_.accumulate; ++i) {
-      const Tensor part = loss(data_.next(s_.batch));
+      const auto [tokens, targets] = next_batch();
+      const Tensor part = compiled_(model_, tokens, targets);
       (part / static_cast<double>(s_.accumulate)).backward();
       total += part.item<double>();
     }
+    if (s_.clip > 0) optim::clip_grad_norm_(nn::parameters(model_), s_.clip);
+    optimizer_.step();
     return total / static_cast<double>(s_.accumulate);
   }
 
@@ -150,7 +175,10 @@ class FineTuning {
     nn::eval(model_);
     hub::BlockSampler sampler(eval_, s_.length, 0);
     double total = 0;
-    for (int64_t i = 0; i < sampler.blocks(); ++i) total += loss(sampler.next(1)).item<double>();
+    for (int64_t i = 0; i < sampler.blocks(); ++i) {
+      const auto [tokens, targets] = tensors_of(sampler.next(1));
+      total += compiled_(model_, tokens, targets).item<double>();
+    }
     nn::train(model_);
     eval_loss_ = total / static_cast<double>(sampler.blocks());
     metrics_.add_validation(step_, eval_loss_, tokens_per_second());
@@ -181,6 +209,7 @@ class FineTuning {
   Tokenizer tokenizer_;
   hub::CausalLM model_;
   hub::BlockSampler data_;
+  optim::AdamW optimizer_;
   hub::TrainingData eval_;
   Progress progress_;
   Metrics metrics_;
