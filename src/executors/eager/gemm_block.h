@@ -18,4 +18,16 @@ struct GemmBlock {
   int64_t bias_stride = 1;
 };
 
+/// True for a product of a few rows with a matrix whose columns are contiguous, which is computed by dot products: a
+/// row's bits do not depend on how many rows there are.
+inline bool has_few_rows(const GemmBlock& p) {
+  constexpr int64_t most = 16;
+  const bool is_summed_in_f32 = p.dtype == Dtype::f32 || p.dtype == Dtype::bf16 || p.dtype == Dtype::f16;
+  return is_summed_in_f32 && p.m <= most && (p.a_column == 1 || p.k == 1) && (p.b_row == 1 || p.k == 1);
+}
+/// True for a product of a matrix, whose rows are contiguous, with one column.
+inline bool has_one_column(const GemmBlock& p) {
+  return p.n == 1 && (p.a_column == 1 || p.k == 1) && (p.b_row == 1 || p.k == 1);
+}
+
 }  // namespace fulgurite

@@ -30,7 +30,7 @@ int64_t block_size(int64_t size, int64_t count, int64_t unit) {
 // for one another almost half of the time.
 int64_t wanted_blocks(int64_t m, int64_t n, int64_t k, int64_t batch) {
   const double operations = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-  const bool is_streamed = std::min(m, n) <= 8;  // a few rows or columns: the other operand is read from memory once
+  const bool is_streamed = std::min(m, n) <= 16;  // a few rows or columns: the other operand is read from memory once
   const double by_size = static_cast<double>(m) * static_cast<double>(n) / (512 * 384);
   double wanted = is_streamed ? operations / 3e5 : std::min(operations / 16e6, by_size);
   if (wanted < 2 && batch < 4 && operations > 4e5) wanted = 2;
@@ -112,6 +112,7 @@ void multiply_in_halves(const GemmBlock& block) {
 }  // namespace
 
 void multiply_serially(const GemmBlock& block) {
+  if (has_few_rows(block)) return kernel_set().multiply_block(block);
   const bool is_matrix = block.m > 1 && block.n > 1, is_wide = block.dtype == Dtype::f32 || block.dtype == Dtype::f64;
   if (is_matrix && is_wide && block.k > longest_depth) return multiply_in_halves(block);
   // The library takes microseconds to start a 16-bit GEMM.

@@ -1,37 +1,14 @@
 #include <algorithm>
 
 #include "executors/eager/gemm_block.h"
-#include "executors/eager/kernels/linalg/long_dot.h"
+#include "executors/eager/kernels/common/cpu.h"
+#include "executors/eager/kernels/linalg/few_rows.h"
+#include "executors/eager/kernels/linalg/finish.h"
 #include "executors/eager/kernels/linalg/pack.h"
 
 // One block of a GEMM for every dtype, and matrix-vector products: the cases that the library does not support.
 namespace fulgurite::FULGURITE_KERNELS {
 namespace {
-
-template <class Element>
-struct Typed {
-  const Element* a;
-  const Element* b;
-  Element* c;
-  const Element* bias;
-};
-template <class Element>
-Typed<Element> typed(const GemmBlock& p) {
-  return {static_cast<const Element*>(p.a), static_cast<const Element*>(p.b), static_cast<Element*>(p.c),
-          static_cast<const Element*>(p.bias)};
-}
-
-// Applies alpha, beta and the bias to a finished sum.
-template <class Element>
-FULGURITE_INLINE void finish(const GemmBlock& p, const Typed<Element>& t, int64_t row, int64_t column,
-                             Compute<Element> sum) {
-  using T = Compute<Element>;
-  Element& c = t.c[row * p.c_row + column];
-  T value = p.alpha == 1 ? sum : static_cast<T>(p.alpha) * sum;
-  if (p.beta != 0) value += static_cast<T>(p.beta) * widen(c);
-  if (t.bias != nullptr) value += widen(t.bias[column * p.bias_stride]);
-  c = narrow<Element>(value);
-}
 
 constexpr int64_t most_rows = 192, most_columns = 128, most_depth = 384;
 // Blocks of depth that are added one after another; sums of more are halved, so that they are as accurate as sums().
@@ -157,11 +134,41 @@ void multiply_integers(const GemmBlock& p) {
   }
 }
 
+// Few rows with contiguous columns.
+template <class Element>
+void multiply_rows_of_block(const GemmBlock& p) {
+  if constexpr (std::is_same_v<Compute<Element>, float>) {
+    const Typed<Element> t = typed<Element>(p);
+    const RowsToMultiply<Element> rows{t.a, p.a_row, t.b, p.b_column, p.k};
+    multiply_few_rows<WideProducts<Element>>(rows, p.m, p.n,
+                                             [&](int64_t r, int64_t c, float sum) { finish(p, t, r, c, sum); });
+  }
+}
+
+// Products of pairs of bf16, where the CPU has them: of a few rows, or of a matrix with a vector.
+bool uses_pairs(const GemmBlock& p) {
+#if defined(__AVX512F__)
+  return p.dtype == Dtype::bf16 && has_products_of_pairs() && (has_few_rows(p) || has_one_column(p));
+#else
+  static_cast<void>(p);
+  return false;
+#endif
+}
+void multiply_pairs(const GemmBlock& p) {
+#if defined(__AVX512F__)
+  kernels_avx512_bf16::multiply_few_rows(p);
+#else
+  static_cast<void>(p);
+#endif
+}
+
 }  // namespace
 
 void multiply_block(const GemmBlock& p) {
   visit_dtype(p.dtype, [&]<class Element>() {
     if constexpr (std::is_integral_v<Compute<Element>>) multiply_integers<Element>(p);
+    else if (uses_pairs(p)) multiply_pairs(p);
+    else if (has_few_rows(p)) multiply_rows_of_block<Element>(p);
     else if (p.m == 1 || p.n == 1) multiply_row<Element>(p, p.m != 1);
     else multiply_floating<Element>(p);
   });

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "codegen/gemm/amx.h"
+#include "executors/eager/kernels/common/cpu.h"
 #include "executors/eager/kernels/common/wide.h"
 #include "executors/eager/kernels/linalg/pack.h"
 #include "runtime/threads/parallel_for.h"
@@ -25,16 +26,6 @@ namespace fulgurite::FULGURITE_KERNELS {
 
 void attention_kernel(Arguments, std::span<const Tensor> results);
 void attention_backward_kernel(Arguments, std::span<const Tensor> results);
-
-/// Returns true if the CPU has the instructions of the variant avx512_bf16.
-inline bool has_products_of_pairs() {
-#if defined(__x86_64__)
-  static const bool has_them = __builtin_cpu_supports("avx512bf16");
-  return has_them;
-#else
-  return false;
-#endif
-}
 
 /// An operand of attention: a stack of matrices with any strides. One whose rows are numbers (`row_dimensions` 1) has
 /// no columns.

@@ -1,0 +1,203 @@
+#pragma once
+#include <algorithm>
+#include <utility>
+
+#include "executors/eager/gemm_block.h"
+#include "executors/eager/kernels/linalg/long_dot.h"
+#include "executors/eager/kernels/linalg/tile.h"
+
+// Products of a few rows with the rows of a matrix that is read once, as when tokens of several texts are computed
+// together. The order of sums is the same for any number of rows: the bits of a row do not depend on it.
+#if defined(__AVX512F__)
+namespace fulgurite::kernels_avx512_bf16 {
+/// Products of bf16, also of few columns.
+void multiply_few_rows(const GemmBlock&);
+}  // namespace fulgurite::kernels_avx512_bf16
+#endif
+
+namespace fulgurite::FULGURITE_KERNELS {
+
+/// Vectors of f32 products; of 16-bit numbers, widened.
+template <class Element>
+struct WideProducts {
+  using Vector = Floats;
+  static constexpr int64_t step = lanes;            // elements of a vector
+  static constexpr int64_t vectors_together = 256;  // along K, that are multiplied with several columns
+  FULGURITE_INLINE Floats load_all(const Element* from) { return load(from); }
+  FULGURITE_INLINE Floats load_first(const Element* from, int64_t count) { return load_some(from, count); }
+  FULGURITE_INLINE Floats add(const Floats& a, const Floats& b, const Floats& sum) { return multiply_add(a, b, sum); }
+};
+
+/// Tiles of several rows read a packed copy, vector by vector: rows whose distance is a power of two would share one
+/// set of the cache.
+template <int rows>
+inline constexpr bool is_packed = rows >= 4;
+
+/// Rows of `a`, and of `b`, that are multiplied with each other along `count` contiguous elements.
+template <class Element>
+struct RowsToMultiply {
+  const Element* a;
+  int64_t a_stride;
+  const Element* b;
+  int64_t b_stride;
+  int64_t count;
+
+  template <int rows>
+  RowsToMultiply part(int64_t begin, int64_t part_count) const {
+    return {a + begin * (is_packed<rows> ? rows : 1), a_stride, b + begin, b_stride, part_count};
+  }
+};
+
+/// packed[vector][row]: all vectors of `rows` rows, padded with zeros.
+template <class Products, int rows, class Element>
+void pack_vectors(const Element* from, int64_t stride, int64_t count, Element* packed) {
+  constexpr int64_t step = Products::step;
+  for (int64_t i = 0; i < count; i += step)
+    for (int r = 0; r < rows; ++r, packed += step) {
+      const int64_t some = std::min(step, count - i);
+      std::copy_n(from + r * stride + i, some, packed);
+      std::fill_n(packed + some, step - some, Element{});
+    }
+}
+
+/// Sums of products by lane, for a tile of rows and columns; added to the previous ones if it `goes_on`. Prefetches the
+/// columns after the tile, a line of each at a time.
+template <class Products, class Element, int... row, int... column>
+[[gnu::always_inline]] inline void add_products(const RowsToMultiply<Element>& t, Floats* sums, bool goes_on,
+                                                std::integer_sequence<int, row...>,
+                                                std::integer_sequence<int, column...>) {
+  using Vector = typename Products::Vector;
+  constexpr int rows = sizeof...(row), columns = sizeof...(column);
+  constexpr int64_t step = Products::step, advance = is_packed<rows> ? rows : 1;
+  const int64_t row_distance = is_packed<rows> ? step : t.a_stride;
+  Floats sum[rows][columns];
+  const auto start = [&](int r) __attribute__((always_inline)) {
+    ((sum[r][column] = goes_on ? sums[column * rows + r] : Floats(0.f)), ...);
+  };
+  (start(row), ...);
+  int64_t i = 0;
+  for (; i + step <= t.count; i += step) {
+    (__builtin_prefetch(t.b + (columns + column) * t.b_stride + i, 0, 2), ...);
+    const Vector values[columns] = {Products::load_all(t.b + column * t.b_stride + i)...};
+    const auto multiply = [&](int r) __attribute__((always_inline)) {
+      const Vector x = Products::load_all(t.a + i * advance + r * row_distance);
+      ((sum[r][column] = Products::add(x, values[column], sum[r][column])), ...);
+    };
+    (multiply(row), ...);
+  }
+  if (i < t.count) {
+    const int64_t some = t.count - i;
+    const Vector values[columns] = {Products::load_first(t.b + column * t.b_stride + i, some)...};
+    const auto multiply = [&](int r) __attribute__((always_inline)) {
+      const Element* const from = t.a + i * advance + r * row_distance;
+      const Vector x = is_packed<rows> ? Products::load_all(from) : Products::load_first(from, some);
+      ((sum[r][column] = Products::add(x, values[column], sum[r][column])), ...);
+    };
+    (multiply(row), ...);
+  }
+  const auto finish = [&](int r) __attribute__((always_inline)) { ((sums[column * rows + r] = sum[r][column]), ...); };
+  (finish(row), ...);
+}
+
+// One level of the sums of all lanes of 2 * distance vectors: lanes i and i + distance of each are added.
+template <int distance, int... lane>
+[[gnu::always_inline]] inline void add_halves(FloatPart* x, std::integer_sequence<int, lane...> lanes_of_part) {
+  for (int i = 0; i < distance; ++i) {
+    exchange<distance>(x[i], x[i + distance], lanes_of_part);
+    x[i] = x[i] + x[i + distance];
+  }
+  if constexpr (distance > 1) add_halves<distance / 2>(x, lanes_of_part);
+}
+/// out[i] = sum_of_lanes(x[i]) for i < count, with a third of its instructions.
+inline void sums_of_lanes(const Floats* x, int64_t count, float* out) {
+  for (int64_t i = 0; i < count; i += part_lanes) {
+    FloatPart sums[part_lanes] = {};
+    const int64_t some = std::min<int64_t>(part_lanes, count - i);
+    for (int64_t v = 0; v < some; ++v) {
+      Floats sum = x[i + v];
+      for (int half = parts / 2; half > 0; half /= 2)
+        for (int p = 0; p < half; ++p) sum.part[p] = sum.part[p] + sum.part[p + half];
+      sums[v] = sum.part[0];
+    }
+    add_halves<part_lanes / 2>(sums, std::make_integer_sequence<int, part_lanes>());
+    for (int64_t v = 0; v < some; ++v) out[i + v] = sums[0][v];
+  }
+}
+
+/// Columns whose sums are computed together.
+inline constexpr int columns_together = 48;
+
+/// out[c][r] = dot product of row r of `a` and row c of `b`, at most columns_together of them, of at most 256 vectors.
+template <class Products, int rows, int columns, class Element>
+void dot_block(const RowsToMultiply<Element>& t, int64_t column_count, float* out) {
+  constexpr std::make_integer_sequence<int, rows> each_row;
+  Floats sums[columns_together * rows];
+  // Nearly equal parts of K.
+  const int64_t vectors = std::max<int64_t>((t.count + Products::step - 1) / Products::step, 1);
+  constexpr int64_t together = is_packed<rows> ? Products::vectors_together : 256;
+  const int64_t part_count = (vectors + together - 1) / together;
+  const int64_t most = (vectors + part_count - 1) / part_count * Products::step;
+  for (int64_t begin = 0; begin == 0 || begin < t.count; begin += most) {
+    RowsToMultiply<Element> part = t.template part<rows>(begin, std::min(most, t.count - begin));
+    int64_t column = 0;
+    const auto tiles = [&]<int count>(std::integral_constant<int, count>) {
+      for (; column_count - column >= count; column += count, part.b += count * part.b_stride)
+        add_products<Products>(part, sums + column * rows, begin > 0, each_row,
+                               std::make_integer_sequence<int, count>());
+    };
+    tiles(std::integral_constant<int, columns>());
+    tiles(std::integral_constant<int, 1>());
+  }
+  sums_of_lanes(sums, column_count * rows, out);
+}
+
+/// dot_block() of any length: sums of blocks are added pairwise, as in long_dot().
+template <class Products, int rows, int columns, class Element>
+void dot_blocks(const RowsToMultiply<Element>& t, int64_t column_count, float* out) {
+  constexpr int64_t block = 256 * Products::step;
+  if (t.count <= block) return dot_block<Products, rows, columns>(t, column_count, out);
+  const int64_t half = first_half(t.count, block);
+  float others[columns_together * rows];
+  dot_blocks<Products, rows, columns>(t.template part<rows>(0, half), column_count, out);
+  dot_blocks<Products, rows, columns>(t.template part<rows>(half, t.count - half), column_count, others);
+  for (int64_t i = 0; i < column_count * rows; ++i) out[i] += others[i];
+}
+
+/// Calls put(r, c, sum) for each element of the product of `rows` rows with `columns` rows of a matrix.
+template <class Products, class Element, class Put>
+void multiply_few_rows(RowsToMultiply<Element> t, int64_t rows, int64_t columns, const Put& put) {
+  int64_t row = 0;
+  const auto tiles = [&]<int tile_rows, int tile_columns>(std::integral_constant<int, tile_rows>,
+                                                          std::integral_constant<int, tile_columns>) {
+    if (rows - row < tile_rows) return;
+    const int64_t vectors = (t.count + Products::step - 1) / Products::step;
+    const Scratch<Element> packed(is_packed<tile_rows> ? vectors * Products::step * tile_rows : 0);
+    float sums[columns_together * tile_rows];
+    for (; rows - row >= tile_rows; row += tile_rows, t.a += tile_rows * t.a_stride) {
+      RowsToMultiply<Element> part = t;
+      if constexpr (is_packed<tile_rows>) {
+        pack_vectors<Products, tile_rows>(t.a, t.a_stride, t.count, packed.data());
+        part.a = packed.data();
+      }
+      for (int64_t column = 0; column < columns; column += columns_together) {
+        const int64_t some = std::min<int64_t>(columns_together, columns - column);
+        dot_blocks<Products, tile_rows, tile_columns>(part, some, sums);
+        part.b += some * part.b_stride;
+        for (int64_t c = 0; c < some; ++c)
+          for (int r = 0; r < tile_rows; ++r) put(row + r, column + c, sums[c * tile_rows + r]);
+      }
+    }
+  };
+  using std::integral_constant;
+#if defined(__AVX512F__)
+  tiles(integral_constant<int, 8>(), integral_constant<int, 3>());
+  tiles(integral_constant<int, 4>(), integral_constant<int, 6>());
+  tiles(integral_constant<int, 2>(), integral_constant<int, 8>());
+  tiles(integral_constant<int, 1>(), integral_constant<int, 8>());
+#else
+  tiles(integral_constant<int, 2>(), integral_constant<int, 2>());
+  tiles(integral_constant<int, 1>(), integral_constant<int, 4>());
+#endif
+}
+
+}  // namespace fulgurite::FULGURITE_KERNELS
