@@ -3,6 +3,7 @@
 
 // Models in the folders of Hugging Face: loaded, run, and saved so that transformers loads them.
 #include <fulgurite/chat_template.h>
+#include <fulgurite/hub/batch_generator.h>
 #include <fulgurite/hub/causal_lm.h>
 #include <fulgurite/hub/checkpoint.h>
 #include <fulgurite/hub/config.h>

@@ -62,6 +62,15 @@ TEST("a stop text ends a generated text and is not part of it") {
   expect_error([&] { generator.generate("a", options); }, "generate: a text in stop is empty");
 }
 
+TEST("texts of a batch are those of their prompts") {
+  TextGenerator generator(lively_llama(), small_tokenizer());
+  GenerateOptions options{.max_tokens = 40, .temperature = 1, .seed = 5};
+  const std::vector<std::string> prompts{"a cab", "bad", "a", "face", "a big jab", "hi"};
+  options.stop = {generator.generate(prompts[3], options).substr(10, 2)};
+  const std::vector<std::string> texts = generator.generate_batch(prompts, options, 4);
+  for (size_t i = 0; i < prompts.size(); ++i) expect_equal(texts[i], generator.generate(prompts[i], options));
+}
+
 TEST("texts that may become a stop text are held back") {
   generation::StopFilter filter({"</s>", "END"});
   expect_equal(joined(filter, {"one <", "two </", "s", "x EN", "D rest", "more"}), std::string("one |<two ||</sx |||"));

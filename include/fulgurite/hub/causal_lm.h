@@ -31,6 +31,15 @@ struct CausalLM {
               const models::KeyValueCache& cache) const {
     return std::visit([&](const auto& any) { return any.step(tokens, positions, rows, cache); }, model);
   }
+  /// The most tokens of a text; 0 if the model has no limit.
+  int64_t max_length() const {
+    return std::visit(
+        [](const auto& any) -> int64_t {
+          if constexpr (requires { any.max_length(); }) return any.max_length();
+          else return 0;
+        },
+        model);
+  }
   /// The mean cross entropy of predicting `targets` [batch, length]; those of -100 do not count.
   Tensor loss(const Tensor& tokens, const Tensor& targets) const {
     return std::visit([&](const auto& any) { return any.loss(tokens, targets); }, model);

@@ -20,6 +20,8 @@
 #pragma GCC visibility push(default)
 namespace fulgurite {
 
+class BatchGenerator;
+
 /// How tokens are chosen. The scores are processed in the order of the members, as transformers does it.
 struct GenerateOptions {
   detail::NamedMembers named_members = detail::NamedMembers();
@@ -49,13 +51,15 @@ struct GeneratedToken {
 class TokenGenerator {
  public:
   /// The model has `step(tokens, positions, rows, cache)`, as models::Llama has, and `make_cache(model, capacity,
-  /// batch)`. It is compiled at the first call. `end_tokens` end every text.
+  /// batch)`. It is compiled at the first call. `end_tokens` end every text, and so does the length `max_length()`, if
+  /// the model has such a member.
   template <class Model>
   explicit TokenGenerator(Model model, std::vector<int64_t> end_tokens = {})
-      : TokenGenerator(step_of(model), cache_of(model), std::move(end_tokens)) {}
+      : TokenGenerator(step_of(model), cache_of(model), max_length_of(model), std::move(end_tokens)) {}
 
   /// Returns the tokens after the prompt, without the one that ends the text. `on_token` is called with each; false
-  /// ends the text after it. UserError for an empty prompt, negative tokens, or options out of range.
+  /// ends the text after it. UserError for an empty prompt, one that is longer than the model's longest text, negative
+  /// tokens, or options out of range.
   std::vector<int64_t> generate(std::span<const int64_t> prompt, const GenerateOptions& options = {},
                                 const std::function<bool(const GeneratedToken&)>& on_token = {});
   /// The scores of the next token after these tokens: [vocabulary], f32.
@@ -65,8 +69,8 @@ class TokenGenerator {
  private:
   using Cache = models::KeyValueCache;
   using Step = std::function<Tensor(const Tensor& tokens, const Tensor& positions, const Tensor& rows, const Cache&)>;
-  using MakeCache = std::function<Cache(int64_t capacity)>;
-  TokenGenerator(Step step, MakeCache make_cache, std::vector<int64_t> end_tokens);
+  using MakeCache = std::function<Cache(int64_t capacity, int64_t texts)>;
+  TokenGenerator(Step step, MakeCache make_cache, int64_t max_length, std::vector<int64_t> end_tokens);
 
   template <class Model>
   static Step step_of(const Model& model) {
@@ -79,9 +83,15 @@ class TokenGenerator {
   }
   template <class Model>
   static MakeCache cache_of(const Model& model) {
-    return [model](int64_t capacity) { return make_cache(model, capacity, 1); };
+    return [model](int64_t capacity, int64_t texts) { return make_cache(model, capacity, texts); };
+  }
+  template <class Model>
+  static int64_t max_length_of(const Model& model) {
+    if constexpr (requires { model.max_length(); }) return model.max_length();
+    else return 0;
   }
 
+  friend class BatchGenerator;
   struct State;
   std::shared_ptr<State> state_;
 };

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fulgurite/hub/generate.h>
 #include <fulgurite/tokenizer.h>
@@ -31,6 +32,10 @@ class TextGenerator {
   /// Returns the text after tokens, such as those of a prompt with special tokens of its own.
   std::string generate(const std::vector<int64_t>& prompt, const GenerateOptions& options = {},
                        const std::function<void(std::string_view)>& on_text = {});
+  /// Returns the text after each prompt; at most `texts` of them are computed together. Each is the text that
+  /// `generate` returns.
+  std::vector<std::string> generate_batch(const std::vector<std::string>& prompts, const GenerateOptions& options = {},
+                                          int64_t texts = 8);
   /// Returns the assistant's answer to a conversation, which the tokenizer's chat template writes.
   std::string chat(const std::vector<ChatMessage>& messages, const GenerateOptions& options = {},
                    const std::function<void(std::string_view)>& on_text = {});

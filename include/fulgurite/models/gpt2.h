@@ -135,6 +135,8 @@ struct Gpt2 {
   Tensor step(const Tensor& tokens, const Tensor& positions, const Tensor& rows, const KeyValueCache& cache) const {
     return lm_head(index_select(transformer.step(tokens, positions, cache), 1, rows));
   }
+  /// The most tokens of a text.
+  int64_t max_length() const { return transformer.wpe.weight.size(0); }
   /// The mean cross entropy of predicting `targets` [batch, length]; those of -100 do not count.
   Tensor loss(const Tensor& tokens, const Tensor& targets) const {
     const Tensor logits = (*this)(tokens);

@@ -28,16 +28,22 @@ inline KeyValueCache make_key_value_cache(size_t layers, const Dims& sizes, cons
   return cache;
 }
 
-/// Writes the keys or values of rows at `positions` (i64 [rows]) into a layer's, in place: [batch, heads, rows, width]
-/// into [batch, heads, capacity, width].
+/// Writes the keys or values of rows at `positions` (i64 [rows], or [batch, rows]) into a layer's, in place: [batch,
+/// heads, rows, width] into [batch, heads, capacity, width].
 inline void write_rows(Tensor cached, const Tensor& positions, const Tensor& rows) {
-  cached.copy_(index_copy(cached, 2, positions, rows));
+  if (positions.dim() == 1) {
+    cached.copy_(index_copy(cached, 2, positions, rows));
+    return;
+  }
+  const Tensor index = expand(reshape(positions, {positions.size(0), 1, positions.size(1), 1}), rows.shape());
+  cached.copy_(scatter(cached, 2, index, rows));
 }
 
-/// True where causal attention of a row at a position sees a column's position: [rows, columns]. With a window, a row
-/// sees itself and the window - 1 positions before it.
+/// True where causal attention of a row at a position sees a column's position: [rows, columns], or [batch, 1, rows,
+/// columns] for row positions [batch, rows]. With a window, a row sees itself and the window - 1 positions before it.
 inline Tensor causal_mask(const Tensor& row_positions, const Tensor& column_positions, int64_t window = 0) {
-  const Tensor row = unsqueeze(row_positions, 1);
+  const Tensor by_batch = row_positions.dim() == 1 ? row_positions : unsqueeze(row_positions, 1);
+  const Tensor row = unsqueeze(by_batch, -1);
   const Tensor is_before = column_positions <= row;
   if (window == 0) return is_before;
   const Tensor is_near = column_positions > row - window;

@@ -76,8 +76,8 @@ struct LlamaAttention {
     return attend(x, query, keys, values, causal_mask(positions, positions, window), false);
   }
 
-  /// For rows x [batch, length, width] at `positions` (i64 [length]): writes their keys and values into the cache, in
-  /// place, and attends to the cache's positions up to each row's.
+  /// For rows x [batch, length, width] at `positions` (i64 [length], or [batch, length]): writes their keys and values
+  /// into the cache, in place, and attends to the cache's positions up to each row's.
   Tensor step(const Tensor& x, const Tensor& cosines, const Tensor& sines, const Tensor& positions, const Tensor& keys,
               const Tensor& values) const {
     const Tensor query = turned(by_head(normed(q_proj(x), q_norm), heads, q_norm), cosines, sines);
@@ -198,9 +198,10 @@ struct Llama {
       for (const LlamaBlock& layer : layers) x = layer(x, cosines, sines);
       return norm(x);
     }
-    /// The same for tokens at `positions` (i64 [length]), whose predecessors are in the cache.
+    /// The same for tokens at `positions` (i64 [length], or [batch, length]), whose predecessors are in the cache.
     Tensor step(const Tensor& tokens, const Tensor& positions, const KeyValueCache& cache) const {
-      const auto [cosines, sines] = rotary_tables(rotary_emb, positions);
+      const bool is_batch = positions.dim() == 2;  // each text has its positions
+      const auto [cosines, sines] = rotary_tables(rotary_emb, is_batch ? unsqueeze(positions, 1) : positions);
       Tensor x = embedded(tokens);
       for (size_t i = 0; i < layers.size(); ++i)
         x = layers[i].step(x, cosines, sines, positions, cache.keys[i], cache.values[i]);
@@ -220,9 +221,9 @@ struct Llama {
   /// Maps tokens [batch, length] to the scores of each one's successor: [batch, length, vocabulary].
   Tensor operator()(const Tensor& tokens) const { return scores(model(tokens)); }
 
-  /// Maps tokens [batch, length] at `positions` (i64 [length]) to the scores of the successors of `rows` (i64, indices
-  /// into length): [batch, rows, vocabulary]. Writes the tokens' keys and values into the cache, in place; the cache
-  /// has those of all earlier positions.
+  /// Maps tokens [batch, length] at `positions` (i64 [length], or [batch, length]) to the scores of the successors of
+  /// `rows` (i64, indices into length): [batch, rows, vocabulary]. Writes the tokens' keys and values into the cache,
+  /// in place; the cache has those of all earlier positions.
   Tensor step(const Tensor& tokens, const Tensor& positions, const Tensor& rows, const KeyValueCache& cache) const {
     return scores(index_select(model.step(tokens, positions, cache), 1, rows));
   }

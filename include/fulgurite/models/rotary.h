@@ -50,7 +50,8 @@ inline std::pair<Tensor, Tensor> rotary_tables(int64_t length, int64_t features,
 }
 
 /// Rotates pairs of features: feature i of the first half is paired with feature i of the second. Features beyond those
-/// of the tables are unchanged. x: [batch, heads, length, features]; the tables: [length, rotated features / 2].
+/// of the tables are unchanged. x: [batch, heads, length, features]; the tables: [length, rotated features / 2], or
+/// [batch, 1, length, rotated features / 2].
 inline Tensor rotate(const Tensor& x, const Tensor& cosines, const Tensor& sines) {
   const Int rotated_features = cosines.size(-1) * 2;
   const bool is_partial = bool(rotated_features < x.size(-1));

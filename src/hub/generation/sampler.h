@@ -19,8 +19,8 @@ class Sampler {
   GeneratedToken choose(std::vector<float> scores, std::span<const int64_t> tokens, int64_t generated);
 
  private:
-  const GenerateOptions options_;
-  const std::vector<int64_t> end_tokens_;
+  GenerateOptions options_;
+  std::vector<int64_t> end_tokens_;
   std::mt19937_64 random_;
 };
 

@@ -1,26 +1,17 @@
 #include <fulgurite/hub/text_generator.h>
 
-#include "hub/generation/stop_filter.h"
+#include <map>
+
+#include <fulgurite/error.h>
+#include <fulgurite/hub/batch_generator.h>
+
+#include "hub/generation/text_of_tokens.h"
 
 namespace fulgurite {
 
-namespace {
-
-// Decoders treat the beginning of a text differently: the stream begins with some tokens of the prompt.
-TextStream stream_after(const Tokenizer& tokenizer, const std::vector<int64_t>& prompt) {
-  constexpr size_t tokens_before = 8;
-  TextStream stream(tokenizer);
-  for (size_t i = prompt.size() - std::min(prompt.size(), tokens_before); i < prompt.size(); ++i) stream.put(prompt[i]);
-  stream.finish();
-  return stream;
-}
-
-}  // namespace
-
 std::string TextGenerator::generate(const std::vector<int64_t>& prompt, const GenerateOptions& options,
                                     const std::function<void(std::string_view)>& on_text) {
-  TextStream stream = stream_after(text_, prompt);
-  generation::StopFilter filter(options.stop);
+  generation::TextOfTokens text(text_, prompt, options.stop);
   std::string out;
   const auto show = [&](const std::string& part) {
     if (part.empty()) return;
@@ -28,17 +19,41 @@ std::string TextGenerator::generate(const std::vector<int64_t>& prompt, const Ge
     if (on_text) on_text(part);
   };
   generated_ = tokens_.generate(prompt, options, [&](const GeneratedToken& token) {
-    show(filter.put(stream.put(token.id)));
-    return !filter.is_stopped();
+    show(text.put(token.id));
+    return !text.is_stopped();
   });
-  show(filter.put(stream.finish()));
-  show(filter.finish());
+  show(text.finish());
   return out;
 }
 
 std::string TextGenerator::generate(std::string_view prompt, const GenerateOptions& options,
                                     const std::function<void(std::string_view)>& on_text) {
   return generate(text_.encode(prompt).ids, options, on_text);
+}
+
+std::vector<std::string> TextGenerator::generate_batch(const std::vector<std::string>& prompts,
+                                                       const GenerateOptions& options, int64_t texts) {
+  struct Text {
+    size_t index;
+    generation::TextOfTokens text;
+  };
+  BatchGenerator generator(tokens_, texts);
+  std::vector<std::string> out(prompts.size());
+  std::map<int64_t, Text> running;
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    const std::vector<int64_t> tokens = text_.encode(prompts[i]).ids;
+    const int64_t id = generator.add(tokens, options);
+    running.emplace(id, Text{i, {text_, tokens, options.stop}});
+  }
+  while (generator.size() > 0)
+    for (const BatchProgress& step : generator.advance()) {
+      auto& [index, text] = running.at(step.id);
+      if (step.finish == FinishReason::error) throw UserError(step.error);
+      if (step.token && !text.is_stopped()) out[index] += text.put(step.token->id);
+      if (step.finish != FinishReason::none) out[index] += text.finish();
+      else if (text.is_stopped()) generator.remove(step.id);
+    }
+  return out;
 }
 
 std::string TextGenerator::chat(const std::vector<ChatMessage>& messages, const GenerateOptions& options,

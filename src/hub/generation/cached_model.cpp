@@ -1,0 +1,93 @@
+#include "hub/generation/cached_model.h"
+
+#include <algorithm>
+
+#include <fulgurite/autograd_modes.h>
+#include <fulgurite/operators.h>
+
+namespace fulgurite::generation {
+
+namespace {
+
+constexpr int64_t min_capacity = 256;
+// Rows of one call of the model; fewer ones are padded, so that a prompt of any length requires four programs.
+constexpr int64_t row_counts[] = {1, 8, 64, CachedModel::max_rows};
+
+// Where padding would reach beyond the longest text, fewer rows are computed.
+int64_t rows_for(int64_t remaining, int64_t room) {
+  int64_t rows = remaining > 64 ? CachedModel::max_rows : 64;
+  if (remaining > 64 && remaining <= CachedModel::max_rows) rows = 64;
+  if (remaining <= 8) rows = remaining == 1 ? 1 : 8;
+  while (rows > room && rows > 1) rows /= 8;
+  return rows;
+}
+
+int64_t capacity_for(int64_t length) {
+  int64_t capacity = min_capacity;
+  while (capacity < length) capacity *= 2;
+  return capacity;
+}
+
+Tensor indices(std::span<const int64_t> values) { return tensor(std::vector<int64_t>(values.begin(), values.end())); }
+
+}  // namespace
+
+void CachedModel::reserve(int64_t length) {
+  const int64_t needed = capacity_for(length);
+  if (needed <= capacity_) return;
+  const LanguageModel::Cache larger = model_.make_cache(needed, texts_);
+  for (size_t i = 0; capacity_ > 0 && i < larger.keys.size(); ++i) {
+    narrow(larger.keys[i], 2, 0, capacity_).copy_(cache_.keys[i]);
+    narrow(larger.values[i], 2, 0, capacity_).copy_(cache_.values[i]);
+  }
+  cache_ = larger;
+  capacity_ = needed;
+}
+
+LanguageModel::Cache CachedModel::cache_of(int64_t first, int64_t count) const {
+  if (count == texts_) return cache_;
+  LanguageModel::Cache part;
+  for (const Tensor& keys : cache_.keys) part.keys.push_back(narrow(keys, 0, first, count));
+  for (const Tensor& values : cache_.values) part.values.push_back(narrow(values, 0, first, count));
+  return part;
+}
+
+std::pair<int64_t, Tensor> CachedModel::compute(int64_t text, std::span<const int64_t> tokens, int64_t begin) {
+  const NoGrad no_grad;
+  const auto remaining = static_cast<int64_t>(tokens.size());
+  const int64_t rows = rows_for(remaining, model_.max_length == 0 ? max_rows : model_.max_length - begin);
+  const int64_t used = std::min(rows, remaining);
+  reserve(begin + rows);
+  std::vector<int64_t> padded(tokens.begin(), tokens.begin() + used);
+  padded.resize(static_cast<size_t>(rows), 0);
+  const int64_t last[] = {used - 1};
+  const Tensor scores =
+      model_.step(indices(padded).reshape({1, rows}), arange(begin, begin + rows), indices(last), cache_of(text, 1));
+  return {used, reshape(scores, {-1}).to(Dtype::f32)};
+}
+
+Tensor CachedModel::compute_each(std::span<const int64_t> tokens, std::span<const int64_t> positions) {
+  const NoGrad no_grad;
+  const auto texts = static_cast<int64_t>(tokens.size());
+  reserve(*std::max_element(positions.begin(), positions.end()) + 1);
+  const int64_t first[] = {0};
+  const Tensor scores = model_.step(indices(tokens).reshape({texts, 1}), indices(positions).reshape({texts, 1}),
+                                    indices(first), cache_of(0, texts));
+  return reshape(scores, {texts, -1}).to(Dtype::f32);
+}
+
+void CachedModel::exchange(int64_t a, int64_t b, int64_t length) {
+  if (a == b || length == 0) return;
+  const NoGrad no_grad;
+  const auto exchange_rows = [&](const Tensor& tensor) {
+    const Tensor first = narrow(narrow(tensor, 0, a, 1), 2, 0, length);
+    const Tensor second = narrow(narrow(tensor, 0, b, 1), 2, 0, length);
+    const Tensor saved = first.clone();
+    first.copy_(second);
+    second.copy_(saved);
+  };
+  for (const Tensor& keys : cache_.keys) exchange_rows(keys);
+  for (const Tensor& values : cache_.values) exchange_rows(values);
+}
+
+}  // namespace fulgurite::generation

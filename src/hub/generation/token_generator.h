@@ -1,0 +1,29 @@
+#pragma once
+#include <vector>
+
+#include <fulgurite/hub/generate.h>
+
+#include "hub/generation/cached_model.h"
+
+namespace fulgurite {
+
+struct TokenGenerator::State {
+  generation::LanguageModel model;
+  generation::CachedModel cached_model;
+  std::vector<int64_t> end_tokens;
+  std::vector<int64_t> cached{};  // the tokens whose keys and values are in the cache
+
+  /// The scores after `tokens`. The last token is always computed.
+  Tensor advance(std::span<const int64_t> tokens);
+};
+
+namespace generation {
+
+/// The number of tokens at the beginning that two texts share.
+size_t shared_length(std::span<const int64_t> a, std::span<const int64_t> b);
+/// UserError for a prompt without tokens, with negative ones, or longer than the model's longest text (0: no limit).
+void check_prompt(std::span<const int64_t> prompt, int64_t max_length);
+
+}  // namespace generation
+
+}  // namespace fulgurite
