@@ -26,8 +26,8 @@ struct Text {
   bool is_in_prompt = true;
 };
 
-// A text of the cache. The tokens of an earlier text are retained until another one needs the place.
-struct Place {
+// The part of the cache for one text. The tokens of an earlier text are retained until another one needs it.
+struct Slot {
   std::vector<int64_t> cached{};
   std::optional<Text> text{};
 };
@@ -42,54 +42,54 @@ std::vector<int64_t> with(std::vector<int64_t> tokens, const std::vector<int64_t
 struct BatchGenerator::State {
   CachedModel model;
   std::vector<int64_t> end_tokens;
-  std::vector<Place> places;  // the first `active` have texts
+  std::vector<Slot> slots;  // the first `active` have texts
   size_t active = 0;
   std::deque<Text> waiting{};
   int64_t next_id = 0;
   std::vector<BatchProgress> progress{};
 
-  // Gives waiting texts places: those that have the longest beginning of the prompt in the cache.
+  // Gives waiting texts slots: those that have the longest beginning of the prompt in the cache.
   void admit() {
-    while (!waiting.empty() && active < places.size()) {
+    while (!waiting.empty() && active < slots.size()) {
       Text text = std::move(waiting.front());
       waiting.pop_front();
       if (text.max_tokens == 0) {
         progress.push_back({text.id, {}, FinishReason::length, {}});
         continue;
       }
-      const auto same = [&](const Place& place) { return generation::shared_length(place.cached, text.tokens); };
-      const auto best = std::max_element(places.begin() + static_cast<std::ptrdiff_t>(active), places.end(),
-                                         [&](const Place& a, const Place& b) { return same(a) < same(b); });
-      exchange(active, static_cast<size_t>(best - places.begin()));
-      Place& place = places[active++];
-      place.cached.resize(std::min(same(place), text.tokens.size() - 1));
-      place.text = std::move(text);
+      const auto same = [&](const Slot& slot) { return generation::shared_length(slot.cached, text.tokens); };
+      const auto best = std::max_element(slots.begin() + static_cast<std::ptrdiff_t>(active), slots.end(),
+                                         [&](const Slot& a, const Slot& b) { return same(a) < same(b); });
+      exchange(active, static_cast<size_t>(best - slots.begin()));
+      Slot& slot = slots[active++];
+      slot.cached.resize(std::min(same(slot), text.tokens.size() - 1));
+      slot.text = std::move(text);
     }
   }
 
   void exchange(size_t a, size_t b) {
     if (a == b) return;
-    const size_t length = std::max(places[a].cached.size(), places[b].cached.size());
+    const size_t length = std::max(slots[a].cached.size(), slots[b].cached.size());
     model.exchange(static_cast<int64_t>(a), static_cast<int64_t>(b), static_cast<int64_t>(length));
-    std::swap(places[a], places[b]);
+    std::swap(slots[a], slots[b]);
   }
 
-  void release(size_t place) {
-    places[place].text.reset();
-    exchange(place, --active);
+  void release(size_t slot) {
+    slots[slot].text.reset();
+    exchange(slot, --active);
   }
 
   // Computes a part of the first prompt that is not complete.
   void advance_prompt() {
     for (size_t i = 0; i < active; ++i) {
-      Place& place = places[i];
-      Text& text = *place.text;
+      Slot& slot = slots[i];
+      Text& text = *slot.text;
       if (!text.is_in_prompt) continue;
-      const std::span<const int64_t> rest = std::span(text.tokens).subspan(place.cached.size());
+      const std::span<const int64_t> rest = std::span(text.tokens).subspan(slot.cached.size());
       const auto [used, scores] =
-          model.compute(static_cast<int64_t>(i), rest, static_cast<int64_t>(place.cached.size()));
-      place.cached.insert(place.cached.end(), rest.begin(), rest.begin() + used);
-      if (place.cached.size() == text.tokens.size()) {
+          model.compute(static_cast<int64_t>(i), rest, static_cast<int64_t>(slot.cached.size()));
+      slot.cached.insert(slot.cached.end(), rest.begin(), rest.begin() + used);
+      if (slot.cached.size() == text.tokens.size()) {
         text.is_in_prompt = false;
         choose(i, scores.to_vector<float>());
       }
@@ -101,50 +101,50 @@ struct BatchGenerator::State {
   void advance_texts() {
     std::vector<int64_t> ready;
     for (size_t i = 0; i < active; ++i)
-      if (is_ready(places[i])) ready.push_back(places[i].text->id);
+      if (is_ready(slots[i])) ready.push_back(slots[i].text->id);
     if (ready.empty()) return;
     const Tensor scores = active == 1 ? compute_one() : compute_each();
     const std::vector<float> all = scores.to_vector<float>();
     const auto vocabulary = static_cast<size_t>(scores.size(-1));
     std::vector<std::pair<int64_t, std::vector<float>>> rows;
     for (size_t i = 0; i < active; ++i) {
-      if (!is_ready(places[i])) continue;
-      places[i].cached.push_back(places[i].text->tokens.back());
+      if (!is_ready(slots[i])) continue;
+      slots[i].cached.push_back(slots[i].text->tokens.back());
       const float* const row = all.data() + i * vocabulary;
-      rows.emplace_back(places[i].text->id, std::vector<float>(row, row + vocabulary));
+      rows.emplace_back(slots[i].text->id, std::vector<float>(row, row + vocabulary));
     }
-    // Texts that end exchange places.
-    for (auto& [id, row] : rows) choose(place_of(id), std::move(row));
+    // Texts that end exchange slots.
+    for (auto& [id, row] : rows) choose(slot_of(id), std::move(row));
   }
 
-  static bool is_ready(const Place& place) { return !place.text->is_in_prompt; }
+  static bool is_ready(const Slot& slot) { return !slot.text->is_in_prompt; }
 
   Tensor compute_one() {
-    const int64_t last[] = {places[0].text->tokens.back()};
-    return model.compute(0, last, static_cast<int64_t>(places[0].cached.size())).second;
+    const int64_t last[] = {slots[0].text->tokens.back()};
+    return model.compute(0, last, static_cast<int64_t>(slots[0].cached.size())).second;
   }
 
-  // Places without a token to compute are padding: it goes to the position after their cached tokens.
+  // Slots without a token to compute are padding: it goes to the position after their cached tokens.
   Tensor compute_each() {
     std::vector<int64_t> tokens, positions;
     for (size_t i = 0; i < std::bit_ceil(active); ++i) {
-      Place& place = places[i];
+      Slot& slot = slots[i];
       const auto longest = static_cast<size_t>(model.max_length());
-      if (longest > 0 && place.cached.size() >= longest) place.cached.resize(longest - 1);
-      tokens.push_back(place.text && is_ready(place) ? place.text->tokens.back() : 0);
-      positions.push_back(static_cast<int64_t>(place.cached.size()));
+      if (longest > 0 && slot.cached.size() >= longest) slot.cached.resize(longest - 1);
+      tokens.push_back(slot.text && is_ready(slot) ? slot.text->tokens.back() : 0);
+      positions.push_back(static_cast<int64_t>(slot.cached.size()));
     }
     return model.compute_each(tokens, positions);
   }
 
-  size_t place_of(int64_t id) const {
+  size_t slot_of(int64_t id) const {
     for (size_t i = 0; i < active; ++i)
-      if (places[i].text->id == id) return i;
+      if (slots[i].text->id == id) return i;
     return active;
   }
 
-  void choose(size_t place, std::vector<float> scores) {
-    Text& text = *places[place].text;
+  void choose(size_t slot, std::vector<float> scores) {
+    Text& text = *slots[slot].text;
     BatchProgress step{text.id, {}, FinishReason::none, {}};
     try {
       const GeneratedToken next = text.sampler.choose(std::move(scores), text.tokens, text.generated);
@@ -160,18 +160,18 @@ struct BatchGenerator::State {
       step.finish = FinishReason::error;
       step.error = error.what();
     }
-    if (step.finish != FinishReason::none) release(place);
+    if (step.finish != FinishReason::none) release(slot);
     progress.push_back(std::move(step));
   }
 };
 
 BatchGenerator::BatchGenerator(const TokenGenerator& generator, int64_t texts) {
   if (texts < 1 || texts > 1024) throw UserError("BatchGenerator: texts must be between 1 and 1024");
-  const auto places = std::bit_ceil(static_cast<uint64_t>(texts));
+  const auto slots = std::bit_ceil(static_cast<uint64_t>(texts));
   const generation::LanguageModel& model = generator.state_->model;
-  state_ = std::make_shared<State>(State{.model = {model, static_cast<int64_t>(places)},
+  state_ = std::make_shared<State>(State{.model = {model, static_cast<int64_t>(slots)},
                                          .end_tokens = generator.end_tokens(),
-                                         .places = std::vector<Place>(places)});
+                                         .slots = std::vector<Slot>(slots)});
 }
 
 int64_t BatchGenerator::add(std::span<const int64_t> prompt, const GenerateOptions& options) {
@@ -188,7 +188,7 @@ int64_t BatchGenerator::add(std::span<const int64_t> prompt, const GenerateOptio
 
 void BatchGenerator::remove(int64_t id) {
   std::erase_if(state_->waiting, [&](const Text& text) { return text.id == id; });
-  if (const size_t place = state_->place_of(id); place < state_->active) state_->release(place);
+  if (const size_t slot = state_->slot_of(id); slot < state_->active) state_->release(slot);
 }
 
 std::vector<BatchProgress> BatchGenerator::advance() {
