@@ -29,6 +29,7 @@
 #include <fulgurite/jit_values.h>
 #include <fulgurite/layer_hooks.h>
 #include <fulgurite/loss_layers.h>
+#include <fulgurite/margin_losses.h>
 #include <fulgurite/memory.h>
 #include <fulgurite/metrics.h>
 #include <fulgurite/model_parts.h>
