@@ -10,13 +10,10 @@ namespace fulgurite::generation {
 namespace {
 
 constexpr int64_t min_capacity = 256;
-// Rows of one call of the model; fewer ones are padded, so that a prompt of any length requires four programs.
-constexpr int64_t row_counts[] = {1, 8, 64, CachedModel::max_rows};
-
-// Fewer rows are computed if padding would reach beyond the longest text.
+// Rows of one call of the model; fewer ones are padded, so that a prompt of any length requires four programs. Fewer
+// rows are computed if padding would reach beyond the longest text.
 int64_t rows_for(int64_t remaining, int64_t room) {
-  int64_t rows = remaining > 64 ? CachedModel::max_rows : 64;
-  if (remaining > 64 && remaining <= CachedModel::max_rows) rows = 64;
+  int64_t rows = remaining > CachedModel::max_rows ? CachedModel::max_rows : 64;
   if (remaining <= 8) rows = remaining == 1 ? 1 : 8;
   while (rows > room && rows > 1) rows /= 8;
   return rows;
