@@ -176,6 +176,12 @@ target_include_directories(fulgurite_internal
 target_link_libraries(fulgurite_internal INTERFACE ${fulgurite_private_libraries})
 
 file(GLOB_RECURSE fulgurite_cli_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cli/*.cpp)
+if(FULGURITE_SERVER)
+  list(FILTER fulgurite_cli_sources EXCLUDE REGEX "/src/cli/serve/absent.cpp")
+else()
+  list(FILTER fulgurite_cli_sources EXCLUDE REGEX "/src/cli/serve/")
+  list(APPEND fulgurite_cli_sources ${PROJECT_SOURCE_DIR}/src/cli/serve/absent.cpp)
+endif()
 if(fulgurite_cli_sources)
   add_executable(fulgurite_cli ${fulgurite_cli_sources})
   set_target_properties(fulgurite_cli PROPERTIES OUTPUT_NAME fulgurite)
@@ -184,4 +190,13 @@ if(fulgurite_cli_sources)
   # copy.
   set_target_properties(fulgurite_cli PROPERTIES ENABLE_EXPORTS ON)
   target_link_libraries(fulgurite_cli PRIVATE -Wl,--whole-archive fulgurite_internal -Wl,--no-whole-archive)
+  if(FULGURITE_SERVER)
+    find_path(HTTPLIB_INCLUDE httplib.h REQUIRED)
+    find_library(HTTPLIB_LIBRARY cpp-httplib REQUIRED)
+    # As Debian compiles the library: its classes differ with these.
+    set_source_files_properties(${PROJECT_SOURCE_DIR}/src/cli/serve/http_server.cpp PROPERTIES COMPILE_DEFINITIONS
+      "CPPHTTPLIB_OPENSSL_SUPPORT;CPPHTTPLIB_ZLIB_SUPPORT;CPPHTTPLIB_BROTLI_SUPPORT")
+    target_include_directories(fulgurite_cli SYSTEM PRIVATE ${HTTPLIB_INCLUDE})
+    target_link_libraries(fulgurite_cli PRIVATE ${HTTPLIB_LIBRARY})
+  endif()
 endif()

@@ -13,6 +13,7 @@ int tokenize(const std::vector<std::string>& arguments);
 int embed(const std::vector<std::string>& arguments);
 int inspect(const std::vector<std::string>& arguments);
 int convert(const std::vector<std::string>& arguments);
+int serve(const std::vector<std::string>& arguments);
 int trace(const std::vector<std::string>& arguments);
 int examine(const std::vector<std::string>& arguments);
 int repro(const std::vector<std::string>& arguments);

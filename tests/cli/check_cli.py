@@ -19,11 +19,12 @@ import bad_input
 import good_runs
 import model_runs
 import resumed_runs
+import serve_runs
 from harness import Cli, Failure
 
 
 def cases():
-    for module in (good_runs, model_runs, resumed_runs, bad_input, bad_checkpoints):
+    for module in (good_runs, model_runs, serve_runs, resumed_runs, bad_input, bad_checkpoints):
         for name, value in vars(module).items():
             if name.startswith("test_"):
                 yield name.removeprefix("test_").replace("_", " "), value

@@ -1,5 +1,6 @@
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include <fulgurite/fulgurite.h>
 
@@ -138,4 +139,46 @@ TEST("each step of the sampler keeps what transformers keeps") {
   const std::vector<int64_t> earlier{1, 2, 3, 1, 2};
   expect_equal(after([&](auto& s) { penalize_repetition(s, earlier, 2); }), std::vector<float>{1, 1.5, 1, 0, 3});
   expect_equal(after([&](auto& s) { forbid_repeated_ngrams(s, earlier, 3); }), std::vector<float>{1, 3, 2, none, 3});
+}
+
+TEST("penalties of generated tokens and biases change scores by OpenAI's formula") {
+  using namespace generation;
+  std::vector<float> scores{1, 3, 2, 0, 3};
+  const std::vector<int64_t> generated{1, 2, 1};
+  penalize_generated(scores, generated, 0.5, 0.25);  // 3 - 2 * 0.5 - 0.25; 2 - 0.5 - 0.25
+  expect_equal(scores, std::vector<float>{1, 1.75, 1.25, 0, 3});
+  const std::vector<std::pair<int64_t, double>> bias{{0, 2}, {3, -1.5}, {9, 1}};
+  add_bias(scores, bias);
+  expect_equal(scores, std::vector<float>{3, 1.75, 1.25, -1.5, 3});
+}
+
+TEST("the most probable tokens come with the logarithms of their probabilities") {
+  const std::vector<float> scores{1, 3, 2, 0, 3};
+  const auto top = generation::top_logprobs(scores, 3);
+  expect_equal(top.size(), size_t{3});
+  expect_equal(std::vector<int64_t>{top[0].id, top[1].id, top[2].id}, std::vector<int64_t>{1, 4, 2});
+  expect_near(top[0].logprob, -0.9372698);  // 3 - log(e + 2 e^3 + e^2 + 1)
+  expect_near(top[2].logprob, -1.9372698);
+  TokenGenerator generator(lively_llama());
+  const auto check = [](const GeneratedToken& token) {
+    expect_equal(token.top.size(), size_t{2});
+    expect_equal(token.top[0].id, token.id);  // greedy
+    expect_equal(token.top[0].logprob, token.logprob);
+    return true;
+  };
+  generator.generate(prompt_of(5), {.max_tokens = 3, .top_logprobs = 2}, check);
+}
+
+TEST("a bias decides, and a penalty of what was generated varies the text") {
+  TokenGenerator generator(lively_llama());
+  const std::vector<int64_t> prompt = prompt_of(5);
+  expect_equal(generator.generate(prompt, {.max_tokens = 4, .token_bias = {{3, 1000}}}),
+               std::vector<int64_t>{3, 3, 3, 3});
+  const auto varied = generator.generate(prompt, {.max_tokens = 3, .presence_penalty = 1000});
+  expect_equal(std::set<int64_t>(varied.begin(), varied.end()).size(), size_t{3});
+  expect_error(
+      [&] {
+        generator.generate(prompt, {.token_bias = {{3, INFINITY}}});
+      },
+      "token_bias must be finite or -infinity, it is inf");
 }

@@ -29,6 +29,9 @@ struct GenerateOptions {
   int64_t min_tokens = 0;            // before these the end-of-text tokens are not chosen
   double repetition_penalty = 1;     // divides positive scores of earlier tokens, multiplies negative ones
   int64_t no_repeat_ngram_size = 0;  // no sequence of so many tokens occurs twice; 0: no limit
+  double frequency_penalty = 0;      // subtracted once for each time that a token was generated
+  double presence_penalty = 0;       // subtracted from tokens that were generated
+  std::vector<std::pair<int64_t, double>> token_bias{};  // added to the scores of tokens
   std::vector<int64_t> suppress_tokens{};
   double temperature = 0;              // 0: the token of the highest score
   int64_t top_k = 0;                   // only the k highest scores; 0: all
@@ -38,12 +41,20 @@ struct GenerateOptions {
   uint64_t seed = 0;                   // equal seeds give equal texts
   std::vector<int64_t> stop_tokens{};  // end the text, beside the end-of-text tokens
   std::vector<std::string> stop{};     // texts that end it and are not part of it, where text is generated
+  int64_t top_logprobs = 0;            // the most probable tokens that GeneratedToken::top lists
 };
 
-/// A chosen token and the logarithm of its probability among all tokens, before temperature and selection.
-struct GeneratedToken {
+/// A token and the logarithm of its probability among all tokens, before the options change the scores.
+struct TokenLogprob {
   int64_t id = 0;
   double logprob = 0;
+};
+
+/// A chosen token.
+struct GeneratedToken {
+  int64_t id = 0;
+  double logprob = 0;               // as TokenLogprob's
+  std::vector<TokenLogprob> top{};  // the most probable tokens, as many as GenerateOptions::top_logprobs says
 };
 
 /// Generates tokens with a language model. The keys and values of the last call's tokens are retained, so that a call

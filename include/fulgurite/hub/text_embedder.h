@@ -40,6 +40,8 @@ class TextEmbedder {
 
   /// Returns the vectors of texts: [texts, width], f32. UserError for a text that is not UTF-8.
   Tensor embed(const std::vector<std::string>& texts) const;
+  /// The size of a vector.
+  int64_t width() const { return model_.embeddings.LayerNorm.weight.size(0); }
   const EmbedOptions& options() const { return options_; }
   const Tokenizer& tokenizer() const { return text_; }
 

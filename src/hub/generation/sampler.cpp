@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -67,6 +68,11 @@ void check_options(const GenerateOptions& o) {
   check_range(o.repetition_penalty > 0, "repetition_penalty", "positive", o.repetition_penalty);
   check_range(o.no_repeat_ngram_size >= 0, "no_repeat_ngram_size", "at least 0",
               static_cast<double>(o.no_repeat_ngram_size));
+  check_range(std::isfinite(o.frequency_penalty), "frequency_penalty", "finite", o.frequency_penalty);
+  check_range(std::isfinite(o.presence_penalty), "presence_penalty", "finite", o.presence_penalty);
+  check_range(o.top_logprobs >= 0, "top_logprobs", "at least 0", static_cast<double>(o.top_logprobs));
+  for (const auto& [token, bias] : o.token_bias)
+    check_range(bias < std::numeric_limits<double>::infinity(), "token_bias", "finite or -infinity", bias);
   check_range(o.temperature >= 0 && std::isfinite(o.temperature), "temperature", "at least 0", o.temperature);
   check_range(o.top_k >= 0, "top_k", "at least 0", static_cast<double>(o.top_k));
   check_range(o.top_p > 0 && o.top_p <= 1, "top_p", "above 0 and at most 1", o.top_p);
@@ -89,6 +95,21 @@ void penalize_repetition(std::vector<float>& scores, std::span<const int64_t> to
     float& score = scores[static_cast<size_t>(token)];
     score = score < 0 ? score * factor : score / factor;
   }
+}
+
+void penalize_generated(std::vector<float>& scores, std::span<const int64_t> generated, double frequency,
+                        double presence) {
+  if (frequency == 0 && presence == 0) return;
+  std::map<int64_t, int64_t> counts;
+  for (const int64_t token : generated) ++counts[token];
+  for (const auto& [token, count] : counts)
+    scores[static_cast<size_t>(token)] -= static_cast<float>(frequency * static_cast<double>(count) + presence);
+}
+
+void add_bias(std::vector<float>& scores, std::span<const std::pair<int64_t, double>> bias) {
+  for (const auto& [token, value] : bias)
+    if (token >= 0 && token < static_cast<int64_t>(scores.size()))
+      scores[static_cast<size_t>(token)] += static_cast<float>(value);
 }
 
 void forbid_repeated_ngrams(std::vector<float>& scores, std::span<const int64_t> tokens, int64_t size) {
@@ -149,6 +170,20 @@ void keep_typical(std::vector<float>& scores, double p) {
   }
 }
 
+std::vector<TokenLogprob> top_logprobs(std::span<const float> scores, int64_t count) {
+  if (count == 0) return {};
+  const double total = log_of_sum(scores);
+  std::vector<size_t> order(scores.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  const auto end = order.begin() + std::min<std::ptrdiff_t>(count, std::ssize(order));
+  std::partial_sort(order.begin(), end, order.end(),
+                    [&](size_t a, size_t b) { return scores[a] > scores[b] || (scores[a] == scores[b] && a < b); });
+  std::vector<TokenLogprob> out;
+  for (auto at = order.begin(); at != end; ++at)
+    out.push_back({static_cast<int64_t>(*at), static_cast<double>(scores[*at]) - total});
+  return out;
+}
+
 Sampler::Sampler(const GenerateOptions& options, std::vector<int64_t> end_tokens)
     : options_(options), end_tokens_(std::move(end_tokens)), random_(options.seed) {
   check_options(options_);
@@ -159,6 +194,9 @@ GeneratedToken Sampler::choose(std::vector<float> scores, std::span<const int64_
   const double total = log_of_sum(scores);
   const std::vector<float> raw = scores;
   penalize_repetition(scores, tokens, options_.repetition_penalty);
+  penalize_generated(scores, tokens.last(static_cast<size_t>(generated)), options_.frequency_penalty,
+                     options_.presence_penalty);
+  add_bias(scores, options_.token_bias);
   forbid_repeated_ngrams(scores, tokens, options_.no_repeat_ngram_size);
   forbid_tokens(scores, options_.suppress_tokens);
   if (generated < options_.min_tokens) forbid_tokens(scores, end_tokens_);
@@ -174,7 +212,7 @@ GeneratedToken Sampler::choose(std::vector<float> scores, std::span<const int64_
     keep_typical(scores, options_.typical_p);
     id = draw(scores, std::ldexp(static_cast<double>(random_() >> 11), -53));
   }
-  return {id, static_cast<double>(raw[static_cast<size_t>(id)]) - total};
+  return {id, static_cast<double>(raw[static_cast<size_t>(id)]) - total, top_logprobs(raw, options_.top_logprobs)};
 }
 
 }  // namespace fulgurite::generation
