@@ -46,6 +46,36 @@ TEST("texts of a batch are those that are generated alone") {
     }
 }
 
+TEST("a text has the same scores alone and among others, in bf16 too") {
+  // So wide that eight rows would be fused and one would not, if the size of a program decided.
+  const auto wide_model = [](Dtype dtype) {
+    manual_seed(7);
+    const hub::Config config(R"({"model_type": "llama", "vocab_size": 13, "hidden_size": 768, "num_hidden_layers": 3,
+                                 "intermediate_size": 1024, "num_attention_heads": 12, "num_key_value_heads": 4})");
+    const models::Llama model = models::Llama::from_config(config, models::LayerMaker());
+    nn::to(model, dtype);
+    return model;
+  };
+  for (const Dtype dtype : {Dtype::f32, Dtype::bf16}) {
+    TokenGenerator alone(wide_model(dtype));
+    BatchGenerator batch(alone, 8);
+    std::map<int64_t, std::vector<double>> got, expected;
+    for (int64_t text = 0; text < 8; ++text) {
+      std::vector<int64_t> prompt = prompt_of(text + 3, text % 4 + 1);
+      prompt[0] = text;  // nothing is shared with an earlier prompt
+      const int64_t id = batch.add(prompt, {.max_tokens = 12});
+      alone.generate(prompt, {.max_tokens = 12}, [&](const GeneratedToken& token) {
+        expected[id].push_back(token.logprob);
+        return true;
+      });
+    }
+    while (batch.size() > 0)
+      for (const BatchProgress& step : batch.advance())
+        if (step.token) got[step.id].push_back(step.token->logprob);
+    expect(got == expected);
+  }
+}
+
 TEST("texts join and leave a batch at any time") {
   const models::Llama model = lively(small_llama());
   TokenGenerator alone(model);

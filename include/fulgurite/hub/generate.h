@@ -83,11 +83,13 @@ class TokenGenerator {
   using MakeCache = std::function<Cache(int64_t capacity, int64_t texts)>;
   TokenGenerator(Step step, MakeCache make_cache, int64_t max_length, std::vector<int64_t> end_tokens);
 
+  static JitOptions step_options();
   template <class Model>
   static Step step_of(const Model& model) {
-    const auto compiled = jit([](Model m, Tensor tokens, Tensor positions, Tensor rows, Cache cache) {
+    const auto step = [](Model m, Tensor tokens, Tensor positions, Tensor rows, Cache cache) {
       return m.step(tokens, positions, rows, cache);
-    });
+    };
+    const auto compiled = jit(step, step_options());
     return [compiled, model](const Tensor& tokens, const Tensor& positions, const Tensor& rows, const Cache& cache) {
       return compiled(model, tokens, positions, rows, cache);
     };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fulgurite/error.h>
+#include <fulgurite/extend.h>
 #include <fulgurite/operators.h>
 
 #include "hub/generation/sampler.h"
@@ -39,6 +40,9 @@ Tensor TokenGenerator::State::advance(std::span<const int64_t> tokens) {
   }
   return scores;
 }
+
+// Named executors fuse every program, however few rows it has: a text has the same bits alone and among others.
+JitOptions TokenGenerator::step_options() { return {.executors = default_executors()}; }
 
 TokenGenerator::TokenGenerator(Step step, MakeCache make_cache, int64_t max_length, std::vector<int64_t> end_tokens) {
   const generation::LanguageModel model{std::move(step), std::move(make_cache), max_length};
