@@ -13,6 +13,7 @@
 #include <fulgurite/hub/text_embedder.h>
 #include <fulgurite/hub/text_generator.h>
 #include <fulgurite/models/bert.h>
+#include <fulgurite/models/gemma.h>
 #include <fulgurite/models/gpt2.h>
 #include <fulgurite/models/llama.h>
 #include <fulgurite/tokenizer.h>

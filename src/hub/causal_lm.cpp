@@ -19,6 +19,8 @@ constexpr Family families[] = {
     {"qwen2", &load_family<models::Llama>},   {"qwen3", &load_family<models::Llama>},
     {"smollm3", &load_family<models::Llama>}, {"olmo2", &load_family<models::Llama>},
     {"granite", &load_family<models::Llama>}, {"gpt2", &load_family<models::Gpt2>},
+    {"gemma", &load_family<models::Gemma>},   {"gemma2", &load_family<models::Gemma>},
+    {"gemma3", &load_family<models::Gemma>},  {"gemma3_text", &load_family<models::Gemma>},
 };
 
 }  // namespace

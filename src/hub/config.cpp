@@ -79,6 +79,13 @@ Config Config::read(const std::string& folder) {
 
 bool Config::has(std::string_view key) const { return find(*state_->object, key) != nullptr; }
 
+bool Config::is_null(std::string_view key) const {
+  const Node* node = state_->object->find(key);
+  return node != nullptr && node->is(Node::Kind::null);
+}
+
+std::string Config::text() const { return json::print(*state_->object) + "\n"; }
+
 std::string Config::model_type() const {
   if (!has("model_type")) throw UserError(text::cat(state_->label, ": there is no \"model_type\""));
   return string("model_type", "");

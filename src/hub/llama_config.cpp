@@ -2,45 +2,13 @@
 #include <fulgurite/models/llama.h>
 
 #include "hub/activation.h"
+#include "hub/rotary_config.h"
 
 namespace fulgurite::models {
 
 namespace {
 
 using hub::Config;
-
-// The keys of rotary positions: "rope_parameters" of transformers 5; "rope_theta" and "rope_scaling" of earlier ones.
-struct RotaryKeys {
-  double base;
-  double share;
-  RotaryScaling scaling;
-};
-
-RotaryScaling scaling_of(const Config& keys, int64_t block, int64_t original_block) {
-  RotaryScaling scaling;
-  scaling.kind = keys.string("rope_type", keys.string("type", "default"));
-  scaling.factor = keys.number("factor", 1);
-  scaling.original_block =
-      keys.integer("original_max_position_embeddings", original_block != 0 ? original_block : block);
-  scaling.low_frequency_factor = keys.number("low_freq_factor", 1);
-  scaling.high_frequency_factor = keys.number("high_freq_factor", 4);
-  scaling.beta_fast = keys.number("beta_fast", 32);
-  scaling.beta_slow = keys.number("beta_slow", 1);
-  scaling.attention_factor = keys.number("attention_factor", 0);
-  scaling.mscale = keys.number("mscale", 0);
-  scaling.mscale_all_dim = keys.number("mscale_all_dim", 0);
-  scaling.truncate = keys.boolean("truncate", true);
-  for (const char* kind : {"default", "linear", "dynamic", "llama3", "yarn"})
-    if (scaling.kind == kind) return scaling;
-  keys.refuse(keys.has("rope_type") ? "rope_type" : "type", "there are default, linear, dynamic, llama3 and yarn");
-}
-
-RotaryKeys rotary_keys(const Config& config, int64_t block) {
-  const Config keys = config.object(config.has("rope_parameters") ? "rope_parameters" : "rope_scaling");
-  const double base = keys.number("rope_theta", config.number("rope_theta", 10000));
-  const double share = keys.number("partial_rotary_factor", config.number("partial_rotary_factor", 1));
-  return {base, share, scaling_of(keys, block, config.integer("original_max_position_embeddings", 0))};
-}
 
 LlamaOptions common_options(const Config& config) {
   LlamaOptions o;
@@ -54,7 +22,7 @@ LlamaOptions common_options(const Config& config) {
   o.eps = config.number("rms_norm_eps", 1e-6);
   o.head_width = config.integer("head_dim", o.heads > 0 ? o.width / o.heads : 0);
   o.activation = hub::activation_of(config, "hidden_act", "silu");
-  const RotaryKeys rotary = rotary_keys(config, o.block);
+  const hub::RotaryKeys rotary = hub::rotary_keys(config, o.block);
   o.rotary_base = rotary.base;
   o.rotary_share = rotary.share;
   o.rotary_scaling = rotary.scaling;

@@ -113,6 +113,13 @@ std::string_view dtype_name(Dtype dtype) {
   }
 }
 
+// The text of config.json. A model of images and texts has a config for its language model, the part that is saved.
+std::string config_text(const std::string& folder) {
+  const std::string text = read_text(join_path(folder, "config.json"));
+  const Config config(text);
+  return config.has("text_config") ? config.object("text_config").text() : text;
+}
+
 // The config with another dtype; the rest of the text is unchanged.
 std::string with_dtype(const std::string& text, Dtype dtype) {
   const Config config(text);
@@ -150,7 +157,7 @@ void save(const std::string& folder, const std::vector<Slot>& slots, const SaveO
     if (slot.name.ends_with(".lora.A"))
       throw UserError("hub::save: the model has LoRA; save_lora saves it alone, and merge_lora adds it to the weights");
   if (options.shard_bytes < 1) throw UserError("hub::save: shard_bytes must be positive");
-  const std::string config = with_dtype(read_text(join_path(options.like, "config.json")), dtype_of(slots));
+  const std::string config = with_dtype(config_text(options.like), dtype_of(slots));
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) throw UserError(text::cat("hub::save: \"", folder, "\" cannot be created: ", error.message()));

@@ -175,4 +175,23 @@ std::string quote(std::string_view text) {
 
 std::string number(double value) { return std::isfinite(value) ? nlohmann::json(value).dump() : "null"; }
 
+std::string print(const Node& node, int indent) {
+  const std::string line = "\n" + std::string(static_cast<size_t>(indent) + 2, ' ');
+  std::string out;
+  switch (node.kind) {
+    case Node::Kind::null: return "null";
+    case Node::Kind::boolean: return node.boolean ? "true" : "false";
+    case Node::Kind::integer: return std::to_string(node.integer);
+    case Node::Kind::floating: return number(node.floating);
+    case Node::Kind::string: return quote(node.string);
+    case Node::Kind::array:
+      for (const Node& item : node.items) out += (out.empty() ? "" : ", ") + print(item, indent);
+      return "[" + out + "]";
+    case Node::Kind::object: break;
+  }
+  for (const Member& member : node.members)
+    out += (out.empty() ? "" : ",") + line + quote(member.name) + ": " + print(member.value, indent + 2);
+  return out.empty() ? "{}" : "{" + out + line.substr(0, line.size() - 2) + "}";
+}
+
 }  // namespace fulgurite::json

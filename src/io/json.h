@@ -43,5 +43,7 @@ void for_each_member(std::string_view text, const std::function<void(Member&&)>&
 std::string quote(std::string_view text);
 /// The shortest number that reads back equal; null for NaN and infinities, which JSON lacks.
 std::string number(double value);
+/// The JSON of a value, with a line for each member of an object, indented by two spaces beyond `indent`.
+std::string print(const Node& node, int indent = 0);
 
 }  // namespace fulgurite::json

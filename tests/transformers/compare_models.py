@@ -27,6 +27,11 @@ LLAMA3 = {"rope_type": "llama3", "rope_theta": 5e5, "factor": 8.0, "low_freq_fac
           "original_max_position_embeddings": 32}
 YARN = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0, "original_max_position_embeddings": 24}
 LINEAR = {"rope_type": "linear", "rope_theta": 1e4, "factor": 2.0}
+LOCAL = {"rope_type": "default", "rope_theta": 300.0}
+LOCAL_GLOBAL_LOCAL = ["sliding_attention", "full_attention", "sliding_attention"]
+# Part of models of images and texts that is not read.
+VISION = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
+          "image_size": 28, "patch_size": 14}
 
 # By family, the class of the configuration and three sets of options beside SIZES.
 FAMILIES = {
@@ -47,6 +52,26 @@ FAMILIES = {
         {}, GROUPED | {"embedding_multiplier": 6.0, "attention_multiplier": 0.3, "residual_multiplier": 0.4,
                        "logits_scaling": 5.0},
         {"mlp_bias": True, "attention_bias": True}]),
+    "gemma": ("GemmaConfig", [
+        {"head_dim": 16}, GROUPED | {"head_dim": 32, "hidden_size": 72},
+        {"head_dim": 24, "num_key_value_heads": 1, "tie_word_embeddings": False, "attention_bias": True,
+         "hidden_act": "gelu"}]),
+    "gemma2": ("Gemma2Config", [
+        {"head_dim": 16, "sliding_window": 8, "query_pre_attn_scalar": 24, "attn_logit_softcapping": 2.0,
+         "final_logit_softcapping": 1.5},
+        GROUPED | {"head_dim": 32, "hidden_size": 72, "sliding_window": 8},
+        {"head_dim": 24, "tie_word_embeddings": False, "attn_logit_softcapping": None, "final_logit_softcapping": None,
+         "layer_types": ["full_attention", "sliding_attention", "sliding_attention"], "sliding_window": 5}]),
+    "gemma3_text": ("Gemma3TextConfig", [
+        {"head_dim": 16, "sliding_window": 8, "query_pre_attn_scalar": 24, "layer_types": LOCAL_GLOBAL_LOCAL},
+        GROUPED | {"head_dim": 32, "hidden_size": 72, "sliding_window": 8, "layer_types": LOCAL_GLOBAL_LOCAL,
+                   "rope_parameters": {"full_attention": LINEAR | {"rope_theta": 5e3}, "sliding_attention": LOCAL},
+                   "final_logit_softcapping": 2.0},
+        {"head_dim": 24, "tie_word_embeddings": False, "attention_bias": True, "sliding_window": 5,
+         "sliding_window_pattern": 2,
+         "rope_parameters": {"full_attention": LINEAR | {"rope_theta": 7e3}, "sliding_attention": LOCAL}}]),
+    "gemma3": ("Gemma3Config", [
+        {"head_dim": 16, "sliding_window": 8, "sliding_window_pattern": 2}, GROUPED | {"head_dim": 32}]),
     "gpt2": ("GPT2Config", [
         {}, {"activation_function": "relu", "scale_attn_by_inverse_layer_idx": True},
         {"n_inner": 80, "tie_word_embeddings": False}]),
@@ -58,7 +83,10 @@ GPT2_SIZES = {"vocab_size": 199, "n_embd": 64, "n_layer": 3, "n_head": 4, "n_pos
 def make_model(family, options):
     """Returns a model of transformers with random weights, also in its norms and biases."""
     name, _ = FAMILIES[family]
-    config = getattr(transformers, name)(**{**(GPT2_SIZES if family == "gpt2" else SIZES), **options})
+    options = {**(GPT2_SIZES if family == "gpt2" else SIZES), **options}
+    if family == "gemma3":
+        options = {"text_config": options, "vision_config": VISION, "mm_tokens_per_image": 1}
+    config = getattr(transformers, name)(**options)
     model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager").eval()
     with torch.no_grad():
         for parameter in model.parameters():
@@ -71,6 +99,11 @@ def use_older_keys(folder):
     path = folder / "config.json"
     config = json.loads(path.read_text())
     rope = config.pop("rope_parameters", None)
+    if rope is not None and "sliding_attention" in rope:
+        config["rope_local_base_freq"] = rope["sliding_attention"]["rope_theta"]
+        rope = rope["full_attention"]
+        config["sliding_window_pattern"] = config.pop("_sliding_window_pattern")
+        del config["layer_types"]
     if rope is not None:
         config["rope_theta"] = rope.pop("rope_theta")
         config["rope_scaling"] = None if rope["rope_type"] == "default" else rope
@@ -87,7 +120,8 @@ def reference(model, tokens, count):
     loss = torch.nn.functional.cross_entropy(predicted.reshape(-1, predicted.shape[-1]), targets.reshape(-1))
     loss.backward()
     out = {"logits": logits.detach(), "loss": loss.detach()}
-    out.update({f"grad.{name}": parameter.grad.float() for name, parameter in model.named_parameters()})
+    out.update({f"grad.{name.replace('language_model.', '')}": parameter.grad.float()
+                for name, parameter in model.named_parameters() if parameter.grad is not None})
     ids = tokens[:1]
     with torch.no_grad():
         for _ in range(count):

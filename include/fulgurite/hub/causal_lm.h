@@ -9,6 +9,7 @@
 #include <fulgurite/detail/walk.h>
 #include <fulgurite/fields.h>
 #include <fulgurite/hub/checkpoint.h>
+#include <fulgurite/models/gemma.h>
 #include <fulgurite/models/gpt2.h>
 #include <fulgurite/models/llama.h>
 
@@ -20,7 +21,7 @@ namespace hub {
 
 /// A language model of any family that the library has. Its tensors have the names of the model in it.
 struct CausalLM {
-  std::variant<models::Llama, models::Gpt2> model;
+  std::variant<models::Llama, models::Gpt2, models::Gemma> model;
 
   /// Maps tokens [batch, length] to the scores of each one's successor: [batch, length, vocabulary].
   Tensor operator()(const Tensor& tokens) const {

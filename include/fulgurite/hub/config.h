@@ -28,6 +28,8 @@ class Config {
   /// "llama", "qwen2", …; UserError if there is none.
   std::string model_type() const;
   bool has(std::string_view key) const;
+  /// True for a key whose value is null, which `has` counts as absent.
+  bool is_null(std::string_view key) const;
   int64_t integer(std::string_view key) const;
   int64_t integer(std::string_view key, int64_t otherwise) const;
   double number(std::string_view key, double otherwise) const;
@@ -40,6 +42,8 @@ class Config {
   std::vector<std::string> keys(std::string_view key) const;
   /// An object in this one; empty if the key is absent.
   Config object(std::string_view key) const;
+  /// The object as JSON.
+  std::string text() const;
   /// "dtype" or the older "torch_dtype": float32, bfloat16, float16, float64; none if there is neither.
   std::optional<Dtype> dtype() const;
   /// Throws UserError: the key's value is not one of those that the library has.

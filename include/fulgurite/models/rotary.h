@@ -36,8 +36,11 @@ struct RotaryEmbedding {
 /// original_block positions. Throws UserError for another kind of scaling or an odd number of features.
 RotaryEmbedding make_rotary(int64_t features, double base, const RotaryScaling& scaling = {});
 
-/// Cosines and sines of positions (i64, [...]): [..., features / 2] each, f32.
-inline std::pair<Tensor, Tensor> rotary_tables(const RotaryEmbedding& rotary, const Tensor& positions) {
+/// Cosines and sines of the angles of some positions.
+using RotaryTables = std::pair<Tensor, Tensor>;
+
+/// The tables of positions (i64, [...]): [..., features / 2] each, f32.
+inline RotaryTables rotary_tables(const RotaryEmbedding& rotary, const Tensor& positions) {
   const Tensor angles = unsqueeze(positions.to(Dtype::f32), -1) * rotary.inv_freq;
   const Tensor cosines = cos(angles) * rotary.attention_factor;
   const Tensor sines = sin(angles) * rotary.attention_factor;
@@ -45,7 +48,7 @@ inline std::pair<Tensor, Tensor> rotary_tables(const RotaryEmbedding& rotary, co
 }
 
 /// The tables of the positions from 0, for frequencies without scaling: [length, features / 2] each.
-inline std::pair<Tensor, Tensor> rotary_tables(int64_t length, int64_t features, double base) {
+inline RotaryTables rotary_tables(int64_t length, int64_t features, double base) {
   return rotary_tables(make_rotary(features, base), arange(length));
 }
 

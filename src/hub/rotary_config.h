@@ -1,0 +1,22 @@
+#pragma once
+#include <cstdint>
+
+#include <fulgurite/hub/config.h>
+#include <fulgurite/models/rotary.h>
+
+namespace fulgurite::hub {
+
+/// A config's rotary positions.
+struct RotaryKeys {
+  double base;
+  double share;  // of a head's features
+  models::RotaryScaling scaling;
+};
+
+/// Reads "rope_parameters" of transformers 5, or "rope_theta" and "rope_scaling" of earlier ones. `block` is the
+/// longest sequence. UserError for a kind of scaling that the library does not have.
+RotaryKeys rotary_keys(const Config& config, int64_t block);
+/// Reads the object of one of these keys. `original_block` is used where the object names none.
+models::RotaryScaling rotary_scaling(const Config& keys, int64_t original_block);
+
+}  // namespace fulgurite::hub
