@@ -16,6 +16,8 @@
 #include <fulgurite/models/gemma.h>
 #include <fulgurite/models/gpt2.h>
 #include <fulgurite/models/llama.h>
+#include <fulgurite/models/phi.h>
+#include <fulgurite/models/phi3.h>
 #include <fulgurite/tokenizer.h>
 
 #include <fulgurite/detail/hide_macros.h>

@@ -21,6 +21,7 @@ constexpr Family families[] = {
     {"granite", &load_family<models::Llama>}, {"gpt2", &load_family<models::Gpt2>},
     {"gemma", &load_family<models::Gemma>},   {"gemma2", &load_family<models::Gemma>},
     {"gemma3", &load_family<models::Gemma>},  {"gemma3_text", &load_family<models::Gemma>},
+    {"phi", &load_family<models::Phi>},       {"phi3", &load_family<models::Phi3>},
 };
 
 }  // namespace

@@ -47,9 +47,9 @@ void read_both_rotaries(GemmaOptions& o, const Config& config) {
   const Config all = config.has("rope_parameters") ? both.object("full_attention") : config.object("rope_scaling");
   const Config local = both.object("sliding_attention");
   o.rotary_base = all.number("rope_theta", config.number("rope_theta", 1e6));
-  o.rotary_scaling = hub::rotary_scaling(all, block);
+  o.rotary_scaling = hub::rotary_scaling(all, block, block);
   o.local_rotary_base = local.number("rope_theta", config.number("rope_local_base_freq", 1e4));
-  o.local_rotary_scaling = hub::rotary_scaling(local, block);
+  o.local_rotary_scaling = hub::rotary_scaling(local, block, block);
 }
 
 // Every `interval`-th layer attends to all positions, where "layer_types" does not list them.

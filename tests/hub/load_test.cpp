@@ -166,9 +166,9 @@ TEST("configurations that the library does not have are refused with key and val
                "config.json: \"hidden_act\" is \"tanh\", which is not supported; there are silu, gelu, "
                "gelu_pytorch_tanh, gelu_new, gelu_fast and relu");
   expect_equal(
-      refusal(R"(, "rope_scaling": {"type": "longrope"})"),
-      "config.json, rope_scaling: \"type\" is \"longrope\", which is not supported; there are default, linear, "
-      "dynamic, llama3 and yarn");
+      refusal(R"(, "rope_scaling": {"type": "proportional"})"),
+      "config.json, rope_scaling: \"type\" is \"proportional\", which is not supported; there are default, linear, "
+      "dynamic, llama3, yarn and longrope");
   expect_equal(refusal(R"(, "rope_theta": "big")"), "config.json: \"rope_theta\" must be a number");
   expect_equal(message_of([] {
                  models::Llama::from_config(hub::Config(R"({"model_type": "mamba", "vocab_size": 3,

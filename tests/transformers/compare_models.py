@@ -26,6 +26,8 @@ GROUPED = {"num_key_value_heads": 2, "tie_word_embeddings": True}
 LLAMA3 = {"rope_type": "llama3", "rope_theta": 5e5, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
           "original_max_position_embeddings": 32}
 YARN = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0, "original_max_position_embeddings": 24}
+LONGROPE = {"rope_type": "longrope", "rope_theta": 1e4, "short_factor": [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7],
+            "long_factor": [1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0]}
 LINEAR = {"rope_type": "linear", "rope_theta": 1e4, "factor": 2.0}
 LOCAL = {"rope_type": "default", "rope_theta": 300.0}
 LOCAL_GLOBAL_LOCAL = ["sliding_attention", "full_attention", "sliding_attention"]
@@ -33,11 +35,12 @@ LOCAL_GLOBAL_LOCAL = ["sliding_attention", "full_attention", "sliding_attention"
 VISION = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
           "image_size": 28, "patch_size": 14}
 
-# By family, the class of the configuration and three sets of options beside SIZES.
+# By family, the class of the configuration and sets of options beside SIZES.
 FAMILIES = {
     "llama": ("LlamaConfig", [
         {}, GROUPED | {"rope_parameters": LLAMA3},
-        {"attention_bias": True, "mlp_bias": True, "head_dim": 32, "rope_parameters": YARN, "hidden_act": "gelu"}]),
+        {"attention_bias": True, "mlp_bias": True, "head_dim": 32, "rope_parameters": YARN, "hidden_act": "gelu"},
+        {"rope_parameters": LONGROPE | {"original_max_position_embeddings": 30, "factor": 3.0}}]),
     "mistral": ("MistralConfig", [
         {"sliding_window": None}, GROUPED | {"sliding_window": 8}, {"head_dim": 24, "sliding_window": 64}]),
     "qwen2": ("Qwen2Config", [
@@ -72,6 +75,13 @@ FAMILIES = {
          "rope_parameters": {"full_attention": LINEAR | {"rope_theta": 7e3}, "sliding_attention": LOCAL}}]),
     "gemma3": ("Gemma3Config", [
         {"head_dim": 16, "sliding_window": 8, "sliding_window_pattern": 2}, GROUPED | {"head_dim": 32}]),
+    "phi": ("PhiConfig", [
+        {}, GROUPED | {"qk_layernorm": True}, {"rope_parameters": LINEAR | {"partial_rotary_factor": 0.25},
+                                               "hidden_act": "relu"}]),
+    "phi3": ("Phi3Config", [
+        {"sliding_window": 8}, GROUPED | {"rope_parameters": LONGROPE, "original_max_position_embeddings": 32},
+        {"rope_parameters": LONGROPE | {"attention_factor": 1.3}, "original_max_position_embeddings": 12,
+         "num_key_value_heads": 1}]),
     "gpt2": ("GPT2Config", [
         {}, {"activation_function": "relu", "scale_attn_by_inverse_layer_idx": True},
         {"n_inner": 80, "tie_word_embeddings": False}]),
@@ -106,6 +116,8 @@ def use_older_keys(folder):
         del config["layer_types"]
     if rope is not None:
         config["rope_theta"] = rope.pop("rope_theta")
+        if "partial_rotary_factor" in rope:
+            config["partial_rotary_factor"] = rope.pop("partial_rotary_factor")
         config["rope_scaling"] = None if rope["rope_type"] == "default" else rope
     config["torch_dtype"] = config.pop("dtype", "float32")
     path.write_text(json.dumps(config, indent=2))

@@ -12,6 +12,8 @@
 #include <fulgurite/models/gemma.h>
 #include <fulgurite/models/gpt2.h>
 #include <fulgurite/models/llama.h>
+#include <fulgurite/models/phi.h>
+#include <fulgurite/models/phi3.h>
 
 #include <fulgurite/detail/hide_macros.h>
 
@@ -21,7 +23,7 @@ namespace hub {
 
 /// A language model of any family that the library has. Its tensors have the names of the model in it.
 struct CausalLM {
-  std::variant<models::Llama, models::Gpt2, models::Gemma> model;
+  std::variant<models::Llama, models::Gpt2, models::Gemma, models::Phi, models::Phi3> model;
 
   /// Maps tokens [batch, length] to the scores of each one's successor: [batch, length, vocabulary].
   Tensor operator()(const Tensor& tokens) const {
@@ -37,6 +39,15 @@ struct CausalLM {
     return std::visit(
         [](const auto& any) -> int64_t {
           if constexpr (requires { any.max_length(); }) return any.max_length();
+          else return 0;
+        },
+        model);
+  }
+  /// As models::Llama::long_length.
+  int64_t long_length() const {
+    return std::visit(
+        [](const auto& any) -> int64_t {
+          if constexpr (requires { any.long_length(); }) return any.long_length();
           else return 0;
         },
         model);

@@ -36,6 +36,8 @@ class Config {
   bool boolean(std::string_view key, bool otherwise) const;
   std::string string(std::string_view key, std::string_view otherwise) const;
   std::vector<std::string> strings(std::string_view key) const;
+  /// Empty if the key is absent.
+  std::vector<double> numbers(std::string_view key) const;
   /// Integers, or booleans as 0 and 1. Empty if the key is absent.
   std::vector<int64_t> integers(std::string_view key) const;
   /// The keys of an object in this one; empty if the key is absent.

@@ -63,10 +63,11 @@ class TokenGenerator {
  public:
   /// The model has `step(tokens, positions, rows, cache)`, as models::Llama has, and `make_cache(model, capacity,
   /// batch)`. It is compiled at the first call. `end_tokens` end every text, and so does the length `max_length()`, if
-  /// the model has such a member.
+  /// the model has such a member. Texts longer than `long_length()`, if the model has this one, are computed anew with
+  /// KeyValueCache::is_long.
   template <class Model>
   explicit TokenGenerator(Model model, std::vector<int64_t> end_tokens = {})
-      : TokenGenerator(step_of(model), cache_of(model), max_length_of(model), std::move(end_tokens)) {}
+      : TokenGenerator(step_of(model), cache_of(model), lengths_of(model), std::move(end_tokens)) {}
 
   /// Returns the tokens after the prompt, without the one that ends the text. `on_token` is called with each; false
   /// ends the text after it. UserError for an empty prompt, one that is longer than the model's longest text, negative
@@ -81,7 +82,10 @@ class TokenGenerator {
   using Cache = models::KeyValueCache;
   using Step = std::function<Tensor(const Tensor& tokens, const Tensor& positions, const Tensor& rows, const Cache&)>;
   using MakeCache = std::function<Cache(int64_t capacity, int64_t texts)>;
-  TokenGenerator(Step step, MakeCache make_cache, int64_t max_length, std::vector<int64_t> end_tokens);
+  struct Lengths {
+    int64_t max = 0, long_text = 0;  // 0: there is none
+  };
+  TokenGenerator(Step step, MakeCache make_cache, const Lengths& lengths, std::vector<int64_t> end_tokens);
 
   static JitOptions step_options();
   template <class Model>
@@ -99,9 +103,11 @@ class TokenGenerator {
     return [model](int64_t capacity, int64_t texts) { return make_cache(model, capacity, texts); };
   }
   template <class Model>
-  static int64_t max_length_of(const Model& model) {
-    if constexpr (requires { model.max_length(); }) return model.max_length();
-    else return 0;
+  static Lengths lengths_of(const Model& model) {
+    Lengths lengths;
+    if constexpr (requires { model.max_length(); }) lengths.max = model.max_length();
+    if constexpr (requires { model.long_length(); }) lengths.long_text = model.long_length();
+    return lengths;
   }
 
   friend class BatchGenerator;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include <fulgurite/models/activation.h>
 #include <fulgurite/models/layer_maker.h>
 #include <fulgurite/nn.h>
 #include <fulgurite/operators.h>
@@ -87,12 +88,7 @@ struct BertLayer {
     nn::Linear dense;
     std::string activation = "gelu";
 
-    Tensor operator()(const Tensor& x) const {
-      const Tensor y = dense(x);
-      if (activation == "relu") return relu(y);
-      if (activation == "silu") return silu(y);
-      return nn::gelu(y, activation == "gelu_tanh" ? "tanh" : "none");
-    }
+    Tensor operator()(const Tensor& x) const { return activated(dense(x), activation); }
   };
   BertAttention attention;
   Intermediate intermediate;

@@ -138,26 +138,24 @@ struct Gemma {
 
     /// Maps tokens [batch, length] to [batch, length, width].
     Tensor operator()(const Tensor& tokens) const {
-      const std::array<RotaryTables, 2> tables = tables_of(arange(tokens.size(1)));
+      const RotaryTables all = rotary_tables(rotary_emb, tokens.size(1));
+      const RotaryTables local = has_local_rotary ? rotary_tables(local_rotary_emb, tokens.size(1)) : all;
       Tensor x = embedded(tokens);
-      for (const GemmaBlock& layer : layers) x = layer(x, tables[is_local(layer)]);
+      for (const GemmaBlock& layer : layers) x = layer(x, is_local(layer) ? local : all);
       return norm(x);
     }
     /// The same for tokens at `positions` (i64 [length], or [batch, length]), whose predecessors are in the cache.
     Tensor step(const Tensor& tokens, const Tensor& positions, const KeyValueCache& cache) const {
-      const std::array<RotaryTables, 2> tables = tables_of(positions.dim() == 2 ? unsqueeze(positions, 1) : positions);
+      const RotaryTables all = rotary_tables(rotary_emb, positions, cache.is_long);
+      const RotaryTables local = has_local_rotary ? rotary_tables(local_rotary_emb, positions, cache.is_long) : all;
       Tensor x = embedded(tokens);
       for (size_t i = 0; i < layers.size(); ++i)
-        x = layers[i].step(x, tables[is_local(layers[i])], positions, cache.keys[i], cache.values[i]);
+        x = layers[i].step(x, is_local(layers[i]) ? local : all, positions, cache.keys[i], cache.values[i]);
       return norm(x);
     }
 
    private:
-    static size_t is_local(const GemmaBlock& layer) { return layer.self_attn.heads.window != 0 ? 1 : 0; }
-    std::array<RotaryTables, 2> tables_of(const Tensor& positions) const {
-      const RotaryTables all = rotary_tables(rotary_emb, positions);
-      return {all, has_local_rotary ? rotary_tables(local_rotary_emb, positions) : all};
-    }
+    static bool is_local(const GemmaBlock& layer) { return layer.self_attn.heads.window != 0; }
     // The scale is rounded to the embedding's dtype: 55.5 instead of √3072 in bf16.
     Tensor embedded(const Tensor& tokens) const {
       const Tensor x = embed_tokens(tokens);
@@ -180,6 +178,9 @@ struct Gemma {
     const Tensor logits = (*this)(tokens);
     return nn::cross_entropy(reshape(logits, {-1, logits.size(2)}), reshape(targets, {-1}));
   }
+
+  /// As Llama::long_length.
+  int64_t long_length() const { return model.rotary_emb.original_block; }
 
   /// The model that a config.json of the family "gemma", "gemma2" or "gemma3_text" describes, or the language model of
   /// "gemma3".

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include <fulgurite/models/activation.h>
 #include <fulgurite/models/key_value_cache.h>
 #include <fulgurite/models/layer_maker.h>
 #include <fulgurite/nn.h>
@@ -77,14 +78,7 @@ struct Gpt2Mlp {
   Conv1D c_fc, c_proj;
   std::string activation = "gelu_tanh";
 
-  Tensor operator()(const Tensor& x) const { return c_proj(activate(c_fc(x))); }
-
- private:
-  Tensor activate(const Tensor& x) const {
-    if (activation == "relu") return relu(x);
-    if (activation == "silu") return silu(x);
-    return nn::gelu(x, activation == "gelu_tanh" ? "tanh" : "none");
-  }
+  Tensor operator()(const Tensor& x) const { return c_proj(activated(c_fc(x), activation)); }
 };
 
 /// Attention and feed-forward layer, each with a layer norm before it and a residual around it.

@@ -1,6 +1,7 @@
 #pragma once
 #include <fulgurite/detail/requirements.h>
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -16,14 +17,17 @@ namespace models {
 /// By layer, the keys and values of earlier positions: [batch, key_value_heads, capacity, head_width].
 struct KeyValueCache {
   std::vector<Tensor> keys, values;
+  Tensor is_long;  // bool [batch]: texts with the frequencies of RotaryEmbedding::long_inv_freq; undefined: none
 };
 
-/// A cache of `layers` layers, filled with zeros.
-inline KeyValueCache make_key_value_cache(size_t layers, const Dims& sizes, const TensorOptions& options) {
+/// A cache of `layers` layers, filled with zeros. `may_be_long`: texts may have the frequencies of long ones; none has.
+inline KeyValueCache make_key_value_cache(size_t layers, const std::array<int64_t, 4>& sizes,
+                                          const TensorOptions& options, bool may_be_long = false) {
   KeyValueCache cache;
+  if (may_be_long) cache.is_long = zeros({sizes[0]}, {.dtype = Dtype::boolean, .device = options.device});
   for (size_t i = 0; i < layers; ++i) {
-    cache.keys.push_back(zeros(sizes, options));
-    cache.values.push_back(zeros(sizes, options));
+    cache.keys.push_back(zeros({sizes[0], sizes[1], sizes[2], sizes[3]}, options));
+    cache.values.push_back(zeros({sizes[0], sizes[1], sizes[2], sizes[3]}, options));
   }
   return cache;
 }

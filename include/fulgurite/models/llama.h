@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <fulgurite/models/activation.h>
 #include <fulgurite/models/key_value_cache.h>
 #include <fulgurite/models/layer_maker.h>
 #include <fulgurite/models/rotary.h>
@@ -129,15 +130,8 @@ struct GatedMlp {
   std::string activation = "silu";
 
   Tensor operator()(const Tensor& x) const {
-    const Tensor opened = activate(gate_proj(x));
+    const Tensor opened = activated(gate_proj(x), activation);
     return down_proj(opened * up_proj(x));
-  }
-
- private:
-  Tensor activate(const Tensor& x) const {
-    if (activation == "silu") return silu(x);
-    if (activation == "relu") return relu(x);
-    return nn::gelu(x, activation == "gelu_tanh" ? "tanh" : "none");
   }
 };
 
@@ -193,15 +187,14 @@ struct Llama {
 
     /// Maps tokens [batch, length] to [batch, length, width].
     Tensor operator()(const Tensor& tokens) const {
-      const auto [cosines, sines] = rotary_tables(rotary_emb, arange(tokens.size(1)));
+      const auto [cosines, sines] = rotary_tables(rotary_emb, tokens.size(1));
       Tensor x = embedded(tokens);
       for (const LlamaBlock& layer : layers) x = layer(x, cosines, sines);
       return norm(x);
     }
     /// The same for tokens at `positions` (i64 [length], or [batch, length]), whose predecessors are in the cache.
     Tensor step(const Tensor& tokens, const Tensor& positions, const KeyValueCache& cache) const {
-      const bool is_batch = positions.dim() == 2;  // each text has its positions
-      const auto [cosines, sines] = rotary_tables(rotary_emb, is_batch ? unsqueeze(positions, 1) : positions);
+      const auto [cosines, sines] = rotary_tables(rotary_emb, positions, cache.is_long);
       Tensor x = embedded(tokens);
       for (size_t i = 0; i < layers.size(); ++i)
         x = layers[i].step(x, cosines, sines, positions, cache.keys[i], cache.values[i]);
@@ -233,6 +226,9 @@ struct Llama {
     const Tensor logits = (*this)(tokens);
     return nn::cross_entropy(reshape(logits, {-1, logits.size(2)}), reshape(targets, {-1}));
   }
+
+  /// Texts of more tokens have other frequencies (longrope); 0: there are none.
+  int64_t long_length() const { return model.rotary_emb.original_block; }
 
   /// The model that a config.json describes, of the family "llama", "mistral", "qwen2", "qwen3", "smollm3", "olmo2" or
   /// "granite".

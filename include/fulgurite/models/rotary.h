@@ -17,23 +17,27 @@ namespace models {
 /// How the frequencies of rotary positions are changed for sequences longer than those of the training; the keys of
 /// config.json's "rope_scaling" or "rope_parameters".
 struct RotaryScaling {
-  std::string kind = "default";  // "default", "linear", "dynamic", "llama3", "yarn"
+  std::string kind = "default";  // "default", "linear", "dynamic", "llama3", "yarn", "longrope"
   double factor = 1;
   int64_t original_block = 0;                                  // the longest sequence of the training
   double low_frequency_factor = 1, high_frequency_factor = 4;  // llama3
   double beta_fast = 32, beta_slow = 1, attention_factor = 0;  // yarn; 0: computed from the factor
   double mscale = 0, mscale_all_dim = 0;                       // yarn
   bool truncate = true;                                        // yarn: the bounds of its ramp are whole numbers
+  std::vector<double> short_factors{}, long_factors{};         // longrope: divisors of the frequencies
 };
 
 /// Rotary positions (Su et al. 2021): each pair of features turns by an angle proportional to the position.
 struct RotaryEmbedding {
   Tensor inv_freq;              // [features / 2] of f32, radians per position
   double attention_factor = 1;  // scales both tables
+  Tensor long_inv_freq{};       // of texts longer than original_block (longrope); undefined: there are no others
+  int64_t original_block = 0;
 };
 
 /// The frequencies of `features` rotated features. "dynamic" has the unscaled ones, which are right up to
-/// original_block positions. Throws UserError for another kind of scaling or an odd number of features.
+/// original_block positions. Throws UserError for another kind of scaling, an odd number of features, or factors of
+/// longrope that are not one for each pair.
 RotaryEmbedding make_rotary(int64_t features, double base, const RotaryScaling& scaling = {});
 
 /// Cosines and sines of the angles of some positions.
@@ -45,6 +49,23 @@ inline RotaryTables rotary_tables(const RotaryEmbedding& rotary, const Tensor& p
   const Tensor cosines = cos(angles) * rotary.attention_factor;
   const Tensor sines = sin(angles) * rotary.attention_factor;
   return {cosines, sines};
+}
+
+/// The tables of a text's positions from 0: [length, features / 2] each.
+inline RotaryTables rotary_tables(const RotaryEmbedding& rotary, const Int& length) {
+  const bool is_long = rotary.long_inv_freq.defined() && bool(length > rotary.original_block);
+  if (!is_long) return rotary_tables(rotary, arange(length));
+  return rotary_tables(RotaryEmbedding{.inv_freq = rotary.long_inv_freq, .attention_factor = rotary.attention_factor},
+                       arange(length));
+}
+
+/// The tables of positions (i64 [length], or [batch, length]) of texts in a cache: [length, features / 2] each, or
+/// [batch, 1, length, features / 2]. `is_long` (bool [batch]) is true for those with the frequencies of long texts.
+inline RotaryTables rotary_tables(const RotaryEmbedding& rotary, const Tensor& positions, const Tensor& is_long) {
+  const Tensor by_text = positions.dim() == 2 ? unsqueeze(positions, 1) : positions;
+  if (!rotary.long_inv_freq.defined()) return rotary_tables(rotary, by_text);
+  const Tensor frequencies = where(reshape(is_long, {-1, 1, 1, 1}), rotary.long_inv_freq, rotary.inv_freq);
+  return rotary_tables(RotaryEmbedding{.inv_freq = frequencies, .attention_factor = rotary.attention_factor}, by_text);
 }
 
 /// The tables of the positions from 0, for frequencies without scaling: [length, features / 2] each.

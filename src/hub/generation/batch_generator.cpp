@@ -61,10 +61,18 @@ struct BatchGenerator::State {
       const auto best = std::max_element(slots.begin() + static_cast<std::ptrdiff_t>(active), slots.end(),
                                          [&](const Slot& a, const Slot& b) { return same(a) < same(b); });
       exchange(active, static_cast<size_t>(best - slots.begin()));
-      Slot& slot = slots[active++];
+      Slot& slot = slots[active];
+      announce_length(active++, text);
       slot.cached.resize(std::min(same(slot), text.tokens.size() - 1));
       slot.text = std::move(text);
     }
+  }
+
+  // A text that becomes so long that its keys and values change is computed anew.
+  void announce_length(size_t at, Text& text) {
+    if (!model.set_length(static_cast<int64_t>(at), static_cast<int64_t>(text.tokens.size()))) return;
+    slots[at].cached.clear();
+    text.is_in_prompt = true;
   }
 
   void exchange(size_t a, size_t b) {
@@ -100,8 +108,10 @@ struct BatchGenerator::State {
   // Computes the last token of each text that is past its prompt.
   void advance_texts() {
     std::vector<int64_t> ready;
-    for (size_t i = 0; i < active; ++i)
+    for (size_t i = 0; i < active; ++i) {
+      announce_length(i, *slots[i].text);
       if (is_ready(slots[i])) ready.push_back(slots[i].text->id);
+    }
     if (ready.empty()) return;
     const Tensor scores = active == 1 ? compute_one() : compute_each();
     const std::vector<float> all = scores.to_vector<float>();

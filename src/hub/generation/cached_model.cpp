@@ -41,9 +41,24 @@ void CachedModel::reserve(int64_t length) {
   capacity_ = needed;
 }
 
+bool CachedModel::set_length(int64_t text, int64_t length) {
+  const bool is_long = model_.long_length != 0 && length > model_.long_length;
+  const bool was_long = is_long_[static_cast<size_t>(text)];
+  is_long_[static_cast<size_t>(text)] = is_long;
+  return was_long != is_long;
+}
+
 LanguageModel::Cache CachedModel::cache_of(int64_t first, int64_t count) const {
-  if (count == texts_) return cache_;
   LanguageModel::Cache part;
+  if (cache_.is_long.defined()) {
+    const auto begin = is_long_.begin() + first;
+    part.is_long = tensor(std::vector<bool>(begin, begin + count)).to(cache_.is_long.device());
+  }
+  if (count == texts_) {
+    part.keys = cache_.keys;
+    part.values = cache_.values;
+    return part;
+  }
   for (const Tensor& keys : cache_.keys) part.keys.push_back(narrow(keys, 0, first, count));
   for (const Tensor& values : cache_.values) part.values.push_back(narrow(values, 0, first, count));
   return part;
@@ -74,6 +89,9 @@ Tensor CachedModel::compute_each(std::span<const int64_t> tokens, std::span<cons
 }
 
 void CachedModel::exchange(int64_t a, int64_t b, int64_t length) {
+  const bool is_long = is_long_[static_cast<size_t>(a)];
+  is_long_[static_cast<size_t>(a)] = is_long_[static_cast<size_t>(b)];
+  is_long_[static_cast<size_t>(b)] = is_long;
   if (a == b || length == 0) return;
   const NoGrad no_grad;
   const auto exchange_rows = [&](const Tensor& tensor) {

@@ -15,13 +15,19 @@ struct LanguageModel {
   /// As models::Llama::step.
   std::function<Tensor(const Tensor& tokens, const Tensor& positions, const Tensor& rows, const Cache&)> step;
   std::function<Cache(int64_t capacity, int64_t texts)> make_cache;
-  int64_t max_length = 0;  // of a text, in tokens; 0: no limit
+  int64_t max_length = 0;   // of a text, in tokens; 0: no limit
+  int64_t long_length = 0;  // longer texts are computed with Cache::is_long; 0: none
 };
 
 /// A language model with the cache of several texts, which grows with the longest of them.
 class CachedModel {
  public:
-  CachedModel(LanguageModel model, int64_t texts) : model_(std::move(model)), texts_(texts) {}
+  CachedModel(LanguageModel model, int64_t texts)
+      : model_(std::move(model)), texts_(texts), is_long_(static_cast<size_t>(texts), false) {}
+
+  /// Announces the length of a text, whose tokens are computed next. Returns true if its keys and values in the cache
+  /// are not those of a text of this length.
+  bool set_length(int64_t text, int64_t length);
 
   /// The most tokens of one call of `compute`.
   static constexpr int64_t max_rows = 512;
@@ -43,6 +49,7 @@ class CachedModel {
   LanguageModel model_;
   int64_t texts_;
   LanguageModel::Cache cache_;
+  std::vector<bool> is_long_;  // by text
   int64_t capacity_ = 0;
 };
 

@@ -30,6 +30,7 @@ void check_prompt(std::span<const int64_t> prompt, int64_t max_length) {
 }  // namespace generation
 
 Tensor TokenGenerator::State::advance(std::span<const int64_t> tokens) {
+  if (cached_model.set_length(0, static_cast<int64_t>(tokens.size()))) cached.clear();
   cached.resize(std::min(generation::shared_length(cached, tokens), tokens.size() - 1));
   Tensor scores;
   while (cached.size() < tokens.size()) {
@@ -44,8 +45,9 @@ Tensor TokenGenerator::State::advance(std::span<const int64_t> tokens) {
 // Named executors fuse every program, however few rows it has: a text has the same bits alone and among others.
 JitOptions TokenGenerator::step_options() { return {.executors = default_executors()}; }
 
-TokenGenerator::TokenGenerator(Step step, MakeCache make_cache, int64_t max_length, std::vector<int64_t> end_tokens) {
-  const generation::LanguageModel model{std::move(step), std::move(make_cache), max_length};
+TokenGenerator::TokenGenerator(Step step, MakeCache make_cache, const Lengths& lengths,
+                               std::vector<int64_t> end_tokens) {
+  const generation::LanguageModel model{std::move(step), std::move(make_cache), lengths.max, lengths.long_text};
   state_ = std::make_shared<State>(State{model, {model, 1}, std::move(end_tokens)});
 }
 

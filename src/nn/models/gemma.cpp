@@ -87,9 +87,10 @@ Gemma make_gemma(const GemmaOptions& o, const LayerMaker& make) {
 KeyValueCache make_cache(const Gemma& model, int64_t capacity, int64_t batch) {
   if (model.model.layers.empty()) return {};
   const GemmaAttention& attention = model.model.layers.front().self_attn;
-  const Dims sizes{batch, attention.heads.key_value_count, capacity, attention.heads.width};
+  const std::array<int64_t, 4> sizes{batch, attention.heads.key_value_count, capacity, attention.heads.width};
   const Tensor& weight = attention.k_proj.weight;
-  return make_key_value_cache(model.model.layers.size(), sizes, {.dtype = weight.dtype(), .device = weight.device()});
+  return make_key_value_cache(model.model.layers.size(), sizes, {.dtype = weight.dtype(), .device = weight.device()},
+                              model.long_length() != 0);
 }
 
 }  // namespace fulgurite::models

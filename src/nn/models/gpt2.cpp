@@ -49,7 +49,7 @@ KeyValueCache make_cache(const Gpt2& model, int64_t capacity, int64_t batch) {
   if (model.transformer.h.empty()) return {};
   const Tensor& weight = model.transformer.wte.weight;
   const int64_t heads = model.transformer.h.front().attn.heads;
-  const Dims sizes{batch, heads, capacity, weight.size(1) / heads};
+  const std::array<int64_t, 4> sizes{batch, heads, capacity, weight.size(1) / heads};
   return make_key_value_cache(model.transformer.h.size(), sizes, {.dtype = weight.dtype(), .device = weight.device()});
 }
 

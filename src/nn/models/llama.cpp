@@ -85,9 +85,10 @@ Llama make_llama(const LlamaOptions& o, const LayerMaker& make) {
 KeyValueCache make_cache(const Llama& model, int64_t capacity, int64_t batch) {
   if (model.model.layers.empty()) return {};
   const LlamaAttention& attention = model.model.layers.front().self_attn;
-  const Dims sizes{batch, attention.key_value_heads, capacity, attention.head_width};
+  const std::array<int64_t, 4> sizes{batch, attention.key_value_heads, capacity, attention.head_width};
   const Tensor& weight = attention.k_proj.weight;
-  return make_key_value_cache(model.model.layers.size(), sizes, {.dtype = weight.dtype(), .device = weight.device()});
+  return make_key_value_cache(model.model.layers.size(), sizes, {.dtype = weight.dtype(), .device = weight.device()},
+                              model.long_length() != 0);
 }
 
 }  // namespace fulgurite::models

@@ -60,10 +60,29 @@ double yarn_attention_factor(const RotaryScaling& s) {
   return s.mscale != 0 && s.mscale_all_dim != 0 ? magnitude(s.mscale) / magnitude(s.mscale_all_dim) : magnitude(1);
 }
 
+// LongRoPE (Ding et al. 2024): each frequency has a divisor.
+Tensor divided(const std::vector<double>& frequencies, const std::vector<double>& factors) {
+  if (factors.size() != frequencies.size())
+    throw UserError(text::cat("make_rotary: longrope needs ", frequencies.size(), " short and ", frequencies.size(),
+                              " long factors, one for each pair of rotated features; a list has ", factors.size()));
+  std::vector<double> out;
+  for (size_t i = 0; i < factors.size(); ++i) out.push_back(frequencies[i] / factors[i]);
+  return tensor(out).to(Dtype::f32);
+}
+
+RotaryEmbedding make_longrope(const std::vector<double>& frequencies, const RotaryScaling& s) {
+  double magnitude = s.attention_factor;
+  if (magnitude == 0)
+    magnitude = s.factor <= 1 ? 1 : std::sqrt(1 + std::log(s.factor) / std::log(static_cast<double>(s.original_block)));
+  const Tensor shorter = divided(frequencies, s.short_factors);
+  const Tensor longer = divided(frequencies, s.long_factors);
+  return {shorter, magnitude, longer, s.original_block};
+}
+
 void check(int64_t features, const RotaryScaling& scaling) {
   if (features < 2 || features % 2 != 0)
     throw UserError(text::cat("make_rotary: ", features, " features cannot be paired; rotate an even number of them"));
-  const bool needs_block = scaling.kind == "llama3" || scaling.kind == "yarn";
+  const bool needs_block = scaling.kind == "llama3" || scaling.kind == "yarn" || scaling.kind == "longrope";
   if (needs_block && scaling.original_block < 1)
     throw UserError(text::cat("make_rotary: scaling of kind ", scaling.kind, " requires original_block"));
 }
@@ -73,6 +92,7 @@ void check(int64_t features, const RotaryScaling& scaling) {
 RotaryEmbedding make_rotary(int64_t features, double base, const RotaryScaling& scaling) {
   check(features, scaling);
   std::vector<double> frequencies = plain_frequencies(features, base);
+  if (scaling.kind == "longrope") return make_longrope(frequencies, scaling);
   double attention_factor = 1;
   if (scaling.kind == "linear") {
     for (double& frequency : frequencies) frequency /= scaling.factor;
@@ -83,10 +103,10 @@ RotaryEmbedding make_rotary(int64_t features, double base, const RotaryScaling& 
     attention_factor = yarn_attention_factor(scaling);
   } else if (scaling.kind != "default" && scaling.kind != "dynamic") {
     throw UserError(text::cat("make_rotary: rotary scaling of kind \"", scaling.kind,
-                              "\" is not supported; there are default, linear, dynamic, llama3 and yarn"));
+                              "\" is not supported; there are default, linear, dynamic, llama3, yarn and longrope"));
   }
   const Tensor values = tensor(std::vector<double>(frequencies));
-  return {values.to(Dtype::f32), attention_factor};
+  return {.inv_freq = values.to(Dtype::f32), .attention_factor = attention_factor};
 }
 
 }  // namespace fulgurite::models
