@@ -2,6 +2,7 @@
 #include <fulgurite/models/bert.h>
 
 #include "hub/activation.h"
+#include "hub/padding_token.h"
 
 namespace fulgurite::models {
 
@@ -21,6 +22,7 @@ Bert Bert::from_config(const hub::Config& config, const LayerMaker& make) {
   o.types = config.integer("type_vocab_size", 2);
   o.eps = config.number("layer_norm_eps", 1e-12);
   o.activation = hub::activation_of(config, "hidden_act", "gelu");
+  o.padding = hub::padding_token(config, o.vocabulary, is_roberta ? 1 : 0);
   o.first_position = is_roberta ? config.integer("pad_token_id", 1) + 1 : 0;
   return make_bert(o, make);
 }

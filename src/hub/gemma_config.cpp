@@ -4,6 +4,7 @@
 #include <fulgurite/models/gemma.h>
 
 #include "hub/activation.h"
+#include "hub/padding_token.h"
 #include "hub/rotary_config.h"
 
 namespace fulgurite::models {
@@ -25,7 +26,7 @@ GemmaOptions common_options(const Config& config, int64_t default_vocabulary) {
   o.eps = config.number("rms_norm_eps", 1e-6);
   o.attention_bias = config.boolean("attention_bias", false);
   o.tied = config.boolean("tie_word_embeddings", true);
-  if (!config.is_null("pad_token_id")) o.padding = config.integer("pad_token_id", 0);
+  o.padding = hub::padding_token(config, o.vocabulary, 0);
   if (config.boolean("use_bidirectional_attention", false))
     config.refuse("use_bidirectional_attention", "language models attend to earlier tokens");
   return o;

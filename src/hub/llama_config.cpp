@@ -2,6 +2,7 @@
 #include <fulgurite/models/llama.h>
 
 #include "hub/activation.h"
+#include "hub/padding_token.h"
 #include "hub/rotary_config.h"
 
 namespace fulgurite::models {
@@ -59,10 +60,18 @@ void read_granite(LlamaOptions& o, const Config& config) {
   o.logits_scale = config.number("logits_scaling", 1);
 }
 
+// The token for padding of transformers' config class.
+std::optional<int64_t> default_padding(std::string_view family) {
+  if (family == "olmo2") return 1;
+  if (family == "smollm3") return 128004;
+  return std::nullopt;
+}
+
 LlamaOptions options_of(const Config& config) {
   LlamaOptions o = common_options(config);
   const std::string family = config.model_type();
   o.tied = config.boolean("tie_word_embeddings", family == "smollm3");
+  o.padding = hub::padding_token(config, o.vocabulary, default_padding(family));
   if (family == "llama") return o;
   if (family == "mistral") {
     o.query_bias = o.output_bias = false;

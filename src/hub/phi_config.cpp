@@ -3,6 +3,7 @@
 #include <fulgurite/models/phi3.h>
 
 #include "hub/activation.h"
+#include "hub/padding_token.h"
 #include "hub/rotary_config.h"
 
 namespace fulgurite::models {
@@ -54,7 +55,7 @@ Phi Phi::from_config(const hub::Config& config, const LayerMaker& make) {
   o.eps = config.number("layer_norm_eps", 1e-5);
   o.activation = hub::activation_of(config, "hidden_act", "gelu_new");
   o.head_norms = config.boolean("qk_layernorm", false);
-  if (config.has("pad_token_id")) o.padding = config.integer("pad_token_id");
+  o.padding = hub::padding_token(config, o.vocabulary);
   set_rotary(o, hub::rotary_keys(config, config.integer("max_position_embeddings", 2048), 0.5));
   return make_phi(o, make);
 }
@@ -65,7 +66,7 @@ Phi3 Phi3::from_config(const hub::Config& config, const LayerMaker& make) {
   o.eps = config.number("rms_norm_eps", 1e-5);
   o.activation = hub::activation_of(config, "hidden_act", "silu");
   o.window = config.integer("sliding_window", 0);
-  if (!config.is_null("pad_token_id")) o.padding = config.integer("pad_token_id", 32000);
+  o.padding = hub::padding_token(config, o.vocabulary, 32000);
   set_rotary(o, phi3_rotary(config));
   return make_phi3(o, make);
 }

@@ -77,6 +77,22 @@ TEST("tied tensors are one tensor, also where the files have only one of them") 
   expect_equal(nn::named_parameters(model).back().first, std::string("model.norm.weight"));
 }
 
+TEST("the embedding of the token for padding gets no gradient") {
+  const auto gradients = [](const std::string& more) {
+    const models::Llama model = small_llama(more);
+    const Tensor tokens = tensor({{1, 3, 2, 3, 5}});
+    model.loss(tokens, tokens).backward();
+    return model.model.embed_tokens.weight.grad().abs().sum(-1).to_vector<float>();
+  };
+  const std::vector<float> none = gradients(""), padded = gradients(R"(, "pad_token_id": 3)");
+  expect(none[3] > 0);
+  expect_equal(padded[3], 0.0f);
+  expect_equal(padded[2], none[2]);
+  expect_equal(gradients(R"(, "pad_token_id": -10)")[3], 0.0f);  // counts from the end of 13
+  expect_equal(gradients(R"(, "pad_token_id": null)")[3], none[3]);
+  expect_equal(gradients(R"(, "pad_token_id": 13)")[3], none[3]);
+}
+
 TEST("all differences of files and model are reported at once, layers grouped") {
   const TestFolder folder;
   write_folder(folder, [](TensorMap& tensors) {

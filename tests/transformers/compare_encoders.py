@@ -42,14 +42,18 @@ def make_model(family, options):
 
 
 def make_inputs(encoder):
-    """Two rows of tokens, the second one padded."""
+    """Two rows of tokens, the second one padded. In BERT, the first one has a token for padding in its middle, which
+    RoBERTa's positions would skip."""
     pad = encoder.config.pad_token_id
     tokens = torch.randint(4, 199, (2, 21))
     tokens[1, 15:] = pad
+    mask = (tokens != pad).long()
+    if encoder.config.model_type == "bert":
+        tokens[0, 5] = pad
     types = torch.zeros_like(tokens)
     if encoder.config.type_vocab_size > 1:
         types[:, 9:] = 1
-    return {"tokens": tokens, "mask": (tokens != pad).long(), "types": types,
+    return {"tokens": tokens, "mask": mask, "types": types,
             "weight": torch.randn(encoder.config.hidden_size)}
 
 

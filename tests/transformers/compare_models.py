@@ -47,7 +47,8 @@ FAMILIES = {
         {}, GROUPED | {"use_sliding_window": True, "sliding_window": 8, "max_window_layers": 1},
         {"rope_parameters": LINEAR}]),
     "qwen3": ("Qwen3Config", [
-        {"head_dim": 16}, GROUPED | {"head_dim": 32}, {"head_dim": 8, "attention_bias": True}]),
+        {"head_dim": 16}, GROUPED | {"head_dim": 32, "pad_token_id": 7},
+        {"head_dim": 8, "attention_bias": True, "pad_token_id": None}]),
     "smollm3": ("SmolLM3Config", [
         {}, GROUPED, {"no_rope_layers": [1, 0, 1], "tie_word_embeddings": False}]),
     "olmo2": ("Olmo2Config", [{}, GROUPED, {"attention_bias": True}]),
@@ -142,6 +143,11 @@ def reference(model, tokens, count):
     return out
 
 
+def padding_of(model):
+    """The token whose embedding gets no gradient; none in families without one."""
+    return model.get_input_embeddings().padding_idx
+
+
 def distance(ours, theirs):
     """The largest difference, relative to the largest element."""
     return ((ours - theirs).abs().max() / theirs.abs().max().clamp(min=1e-12)).item()
@@ -172,6 +178,8 @@ class Comparison:
     def compare(self, title, model, model_folder):
         """f32: everything; bf16: logits, no farther from f32 than twice PyTorch's own."""
         tokens = torch.randint(2, 198, (2, 21))
+        if (pad := padding_of(model)) is not None:
+            tokens[:, [3, 11]] = pad
         count = 40
         theirs = reference(model, tokens, count)
         saved = self.folder / f"{title}_saved"

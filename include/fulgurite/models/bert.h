@@ -4,6 +4,7 @@
 // BERT (Devlin et al. 2019) with the members of transformers: the path of a tensor is its name in a checkpoint.
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,8 +34,9 @@ struct BertOptions {
   int64_t block = 512;  // rows of the table of positions
   int64_t types = 2;    // rows of the table of token types
   double eps = 1e-12;
-  std::string activation = "gelu";  // "gelu_tanh", "relu", "silu"
-  int64_t first_position = 0;       // 2 in RoBERTa
+  std::string activation = "gelu";   // "gelu_tanh", "relu", "silu"
+  int64_t first_position = 0;        // 2 in RoBERTa
+  std::optional<int64_t> padding{};  // a token whose embedding gets no gradient
 };
 
 /// Layer norm of the sum of words, positions and types.

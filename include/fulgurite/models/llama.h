@@ -5,6 +5,7 @@
 // are named as in the files of transformers: the path of a tensor is its name in a checkpoint.
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -51,6 +52,7 @@ struct LlamaOptions {
   std::string activation = "silu";  // "gelu", "gelu_tanh", "relu"
   bool tied = false;                // the output layer has the embedding's weight
   double embedding_scale = 1, attention_scale = 0, residual_scale = 1, logits_scale = 1;  // Granite; 0: 1 / √head_width
+  std::optional<int64_t> padding{};  // a token whose embedding gets no gradient
 };
 
 /// Keys and values of the positions so far, for a cache that grows: [batch, key_value_heads, length, head_width] each.

@@ -30,6 +30,7 @@ Bert make_bert(const BertOptions& o, const LayerMaker& make) {
     throw UserError(text::cat("make_bert: width ", o.width, " must be a multiple of the heads ", o.heads));
   Bert model;
   model.embeddings.word_embeddings = make.embedding(o.vocabulary, o.width);
+  model.embeddings.word_embeddings.padding_idx = o.padding;
   model.embeddings.position_embeddings = make.embedding(o.block, o.width);
   model.embeddings.token_type_embeddings = make.embedding(o.types, o.width);
   model.embeddings.LayerNorm = make.layer_norm(o.width, o.eps);

@@ -71,6 +71,7 @@ Llama make_llama(const LlamaOptions& o, const LayerMaker& make) {
   check(o);
   Llama llama;
   llama.model.embed_tokens = make.embedding(o.vocabulary, o.width);
+  llama.model.embed_tokens.padding_idx = o.padding;
   for (int64_t i = 0; i < o.layers; ++i) llama.model.layers.push_back(make_llama_block(o, i, make));
   llama.model.norm = make.rms_norm(o.width, o.eps);
   const auto rotated = static_cast<int64_t>(static_cast<double>(head_width_of(o)) * o.rotary_share);
