@@ -259,6 +259,31 @@ struct PReLU {
   static void parts(auto& layer, auto&& member) { member("weight", layer.weight); }
 };
 
+/// Options of rrelu and RReLU; members are given in this order.
+struct RReLUOptions {
+  fulgurite::detail::NamedMembers named_members = fulgurite::detail::NamedMembers();
+  double lower = 1.0 / 8;
+  double upper = 1.0 / 3;
+};
+/// Elements below zero times a slope: in training drawn evenly from [lower, upper) for each, else the mean of both.
+/// Throws UserError if lower is above upper. (torch.nn.functional.rrelu)
+Tensor rrelu(const Tensor& input, double lower = 1.0 / 8, double upper = 1.0 / 3, bool training = false,
+             SourceLocation at = SourceLocation::here());
+/// rrelu as a layer.
+struct RReLU {
+  double lower = 1.0 / 8, upper = 1.0 / 3;
+  bool training = true;
+  RReLU() = default;
+  RReLU(double lower, double upper) : lower(lower), upper(upper) {}
+  RReLU(const RReLUOptions& options) : lower(options.lower), upper(options.upper) {}
+  Tensor operator()(const Tensor& x, SourceLocation at = SourceLocation::here()) const;
+  static void parts(auto& layer, auto&& member) {
+    member("lower", layer.lower);
+    member("upper", layer.upper);
+    member("training", layer.training);
+  }
+};
+
 /// Options of Flatten; members are given in this order.
 struct FlattenOptions {
   fulgurite::detail::NamedMembers named_members = fulgurite::detail::NamedMembers();

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <fulgurite/fields.h>
@@ -79,6 +80,8 @@ struct MaxPool {
   MaxPool(const Dims& kernel_size, const Dims& stride, const Dims& padding, const Dims& dilation = 1,
           bool ceil_mode = false);
   Tensor operator()(const Tensor& x, SourceLocation at = SourceLocation::here()) const;
+  /// The maxima and their indices, which MaxUnpool1d to MaxUnpool3d take.
+  std::tuple<Tensor, Tensor> forward_with_indices(const Tensor& x, SourceLocation at = SourceLocation::here()) const;
 };
 using MaxPool1d = MaxPool<1>;
 using MaxPool2d = MaxPool<2>;

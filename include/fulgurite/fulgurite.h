@@ -13,9 +13,11 @@
 #include <fulgurite/compiled_autograd.h>
 #include <fulgurite/compositions.h>
 #include <fulgurite/counters.h>
+#include <fulgurite/ctc_loss.h>
 #include <fulgurite/data.h>
 #include <fulgurite/data_dependent.h>
 #include <fulgurite/dtype.h>
+#include <fulgurite/embedding_bag.h>
 #include <fulgurite/error.h>
 #include <fulgurite/error_parts.h>
 #include <fulgurite/examine.h>
@@ -58,4 +60,6 @@
 #include <fulgurite/tensor.h>
 #include <fulgurite/trace.h>
 #include <fulgurite/trace_support.h>
+#include <fulgurite/transformer.h>
+#include <fulgurite/unpooling_layers.h>
 #include <fulgurite/value.h>

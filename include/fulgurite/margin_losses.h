@@ -4,6 +4,7 @@
 // Losses with margins, composed of operators, with the arguments of PyTorch's functions; and those that loss_layers.h
 // lacks as layers.
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include <fulgurite/detail/given.h>
@@ -72,6 +73,35 @@ struct MultiMarginLoss {
     member("p", layer.options.p);
     member("margin", layer.options.margin);
     member("weight", layer.options.weight);
+    member("reduction", layer.options.reduction);
+  }
+};
+
+/// The distance of the vectors of two tensors [batch, features]: [batch]. Undefined: pairwise_distance.
+using DistanceFunction = std::function<Tensor(const Tensor&, const Tensor&)>;
+/// Options of triplet_margin_with_distance_loss and TripletMarginWithDistanceLoss.
+struct TripletMarginWithDistanceOptions {
+  fulgurite::detail::NamedMembers named_members = fulgurite::detail::NamedMembers();
+  DistanceFunction distance_function = {};
+  double margin = 1;
+  bool swap = false;               // the smaller of the distances of the negative to the anchor and to the positive
+  std::string reduction = "mean";  // "mean", "sum" or "none"
+};
+/// The amount by which the distance of anchor and positive, plus the margin, exceeds that of anchor and negative.
+/// (torch.nn.functional.triplet_margin_with_distance_loss)
+Tensor triplet_margin_with_distance_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
+                                         const TripletMarginWithDistanceOptions& options = {},
+                                         SourceLocation at = SourceLocation::here());
+/// triplet_margin_with_distance_loss as a layer.
+struct TripletMarginWithDistanceLoss {
+  TripletMarginWithDistanceOptions options;
+  TripletMarginWithDistanceLoss() = default;
+  TripletMarginWithDistanceLoss(const TripletMarginWithDistanceOptions& options) : options(options) {}
+  Tensor operator()(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
+                    SourceLocation at = SourceLocation::here()) const;
+  static void parts(auto& layer, auto&& member) {
+    member("margin", layer.options.margin);
+    member("swap", layer.options.swap);
     member("reduction", layer.options.reduction);
   }
 };

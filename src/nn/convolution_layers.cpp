@@ -177,6 +177,15 @@ Tensor MaxPool<count>::operator()(const Tensor& x, SourceLocation at) const {
 }
 
 template <int count>
+std::tuple<Tensor, Tensor> MaxPool<count>::forward_with_indices(const Tensor& x, SourceLocation at) const {
+  const Dims kernel = dims_of(kernel_size), strides = dims_of(stride), paddings = dims_of(padding),
+             dilations = dims_of(dilation);
+  if constexpr (count == 1) return max_pool1d_with_indices(x, kernel, strides, paddings, dilations, ceil_mode, at);
+  else if constexpr (count == 2) return max_pool2d_with_indices(x, kernel, strides, paddings, dilations, ceil_mode, at);
+  else return max_pool3d_with_indices(x, kernel, strides, paddings, dilations, ceil_mode, at);
+}
+
+template <int count>
 AvgPool<count>::AvgPool(const Dims& kernel, const AvgPoolOptions& options)
     : AvgPool(kernel, options.stride, options.padding, options.ceil_mode, options.count_include_pad) {}
 

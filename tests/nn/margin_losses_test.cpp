@@ -56,6 +56,26 @@ TEST("functions of losses that are layers give the layers' values") {
   expect_equal(list(nn::multilabel_soft_margin_loss(a, present)), list(nn::MultiLabelSoftMarginLoss()(a, present)));
 }
 
+TEST("triplet_margin_with_distance_loss takes a distance") {
+  const Tensor a = waves({3, 4}).detach().requires_grad_(), p = waves({3, 4}) * 0.5, n = waves({3, 4}) - 0.25;
+  expect_near(list(nn::triplet_margin_with_distance_loss(a, p, n, {.margin = 0.7, .reduction = "none"})),
+              list(nn::triplet_margin_loss(a, p, n, 0.7, 2.0, 1e-6, false, {}, {}, "none")), 1e-12);
+  expect_near(list(nn::triplet_margin_with_distance_loss(a, p, n, {.swap = true})),
+              list(nn::triplet_margin_loss(a, p, n, 1.0, 2.0, 1e-6, true)), 1e-12);
+  const Tensor x = test::wave({3, 4}).detach().requires_grad_();
+  const auto squares = [](const Tensor& first, const Tensor& second) { return sum(square(first - second), -1); };
+  const nn::TripletMarginWithDistanceLoss loss({.distance_function = squares, .margin = 2});
+  const Tensor value = loss(x, test::wave({3, 4}, 0.5), test::wave({3, 4}, 1.0));
+  expect_near(value.item<double>(), 0.7846999665, 1e-9);
+  value.backward();
+  expect_near(list(x.grad()),
+              {0.2413636308, 0.03975048299, -0.1805579381, -0.3159471396, -0.3027414645, -0.1471517482, 0.07764573456,
+               0.2659252152, 0.3291359119, 0.2375488463, 0.03423884657, -0.1851742177},
+              1e-9);
+  expect_error([&] { nn::triplet_margin_with_distance_loss(a, p, n, {.margin = 0}); },
+               "triplet_margin_with_distance_loss: margin must be greater than 0, not 0");
+}
+
 TEST("margin losses have the eager values in jit") {
   const Tensor x = waves({3, 4}), labels = tensor({0, 2, 1});
   const Tensor many = tensor(std::vector<std::vector<int64_t>>{{3, 0, -1, 1}, {1, -1, 0, 0}, {0, 1, 2, 3}});

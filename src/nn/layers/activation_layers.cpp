@@ -31,6 +31,17 @@ Tensor GELU::operator()(const Tensor& x, SourceLocation at) const { return gelu(
 Tensor LeakyReLU::operator()(const Tensor& x, SourceLocation at) const {
   return leaky_relu(x, negative_slope, false, at);
 }
+Tensor rrelu(const Tensor& input, double lower, double upper, bool training, SourceLocation at) {
+  if (!input.defined() || !is_floating(input.dtype()))
+    throw UserError("rrelu: the input must be a floating tensor", at);
+  if (!(lower <= upper))
+    throw UserError(text::cat("rrelu: lower must not be above upper: ", lower, " and ", upper), at);
+  if (!training) return leaky_relu(input, (lower + upper) / 2, false, at);
+  const Tensor state = prims::random_state(input.numel(), at);
+  const Tensor slopes = prims::uniform(state, Dims(input.shape()), lower, upper, input.dtype(), at);
+  return where(gt(input, 0, at), input, mul(input, slopes, at), at);
+}
+Tensor RReLU::operator()(const Tensor& x, SourceLocation at) const { return rrelu(x, lower, upper, training, at); }
 Tensor ELU::operator()(const Tensor& x, SourceLocation at) const { return elu(x, alpha, false, at); }
 Tensor CELU::operator()(const Tensor& x, SourceLocation at) const { return celu(x, alpha, false, at); }
 Tensor Softplus::operator()(const Tensor& x, SourceLocation at) const { return softplus(x, beta, threshold, at); }

@@ -79,6 +79,28 @@ Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, const s
   return reduced(losses, reduction, "multilabel_margin_loss", at);
 }
 
+Tensor triplet_margin_with_distance_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
+                                         const TripletMarginWithDistanceOptions& options, SourceLocation at) {
+  constexpr const char* function = "triplet_margin_with_distance_loss";
+  if (!anchor.defined() || !positive.defined() || !negative.defined())
+    throw UserError(text::cat(function, ": an input is an undefined tensor"), at);
+  if (!(options.margin > 0))
+    throw UserError(text::cat(function, ": margin must be greater than 0, not ", options.margin), at);
+  const auto distance = [&](const Tensor& a, const Tensor& b) {
+    return options.distance_function ? options.distance_function(a, b) : pairwise_distance(a, b, 2.0, 1e-6, false, at);
+  };
+  const Tensor near = distance(anchor, positive);
+  Tensor far = distance(anchor, negative);
+  if (options.swap) far = minimum(far, distance(positive, negative), at);
+  const Tensor gap = add(sub(near, far, 1, at), options.margin, 1, at);
+  return reduced(clamp_min(gap, 0.0, at), options.reduction, function, at);
+}
+
+Tensor TripletMarginWithDistanceLoss::operator()(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
+                                                 SourceLocation at) const {
+  return triplet_margin_with_distance_loss(anchor, positive, negative, options, at);
+}
+
 Tensor MultiMarginLoss::operator()(const Tensor& input, const Tensor& target, SourceLocation at) const {
   return multi_margin_loss(input, target, options, at);
 }
