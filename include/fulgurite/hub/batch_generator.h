@@ -31,7 +31,7 @@ struct BatchProgress {
 
 /// Generates several texts at a time: each call of the model computes one token of each, for little more than one text
 /// costs. Texts may begin and end at any time. Each has the tokens that TokenGenerator gives for its prompt and
-/// options; with 16-bit weights a different one may be chosen where two scores are nearly equal.
+/// options.
 class BatchGenerator {
  public:
   /// At most `texts` texts are computed together; others wait. The model as for TokenGenerator.

@@ -42,6 +42,8 @@ struct GenerateOptions {
   std::vector<int64_t> stop_tokens{};  // end the text, beside the end-of-text tokens
   std::vector<std::string> stop{};     // texts that end it and are not part of it, where text is generated
   int64_t top_logprobs = 0;            // the most probable tokens that GeneratedToken::top lists
+  int64_t prompt_lookup_tokens = 0;    // guessed from earlier occurrences and computed together; at most 7, 0: none
+  int64_t prompt_lookup_ngram = 3;     // the most last tokens that an earlier occurrence has to share, at least 1
 };
 
 /// A token and the logarithm of its probability among all tokens, before the options change the scores.
@@ -77,6 +79,7 @@ class TokenGenerator {
   /// The scores of the next token after these tokens: [vocabulary], f32.
   Tensor scores(std::span<const int64_t> tokens);
   const std::vector<int64_t>& end_tokens() const;
+  struct State;
 
  private:
   using Cache = models::KeyValueCache;
@@ -111,7 +114,6 @@ class TokenGenerator {
   }
 
   friend class BatchGenerator;
-  struct State;
   std::shared_ptr<State> state_;
 };
 

@@ -59,7 +59,7 @@ struct Gpt2Attention {
     write_rows(keys, positions, parts[1]);
     write_rows(values, positions, parts[2]);
     const Tensor mask = causal_mask(positions, arange(keys.size(2)));
-    return join(nn::scaled_dot_product_attention(parts[0], keys, values, mask, 0.0, false, Float(scale)));
+    return join(attend_rows(parts[0], keys, values, mask, Float(scale)));
   }
 
  private:

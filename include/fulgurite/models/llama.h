@@ -88,7 +88,8 @@ struct LlamaAttention {
     write_rows(keys, positions, new_keys);
     write_rows(values, positions, new_values);
     const Tensor mask = causal_mask(positions, arange(keys.size(2)), window);
-    return attend(x, query, keys, values, mask, false);
+    const Tensor y = attend_rows(query, keys, values, mask, Float(scale), heads != key_value_heads);
+    return joined(x, y);
   }
 
   /// For the position after `past`: x [batch, 1, width], and the tables' rows of that position. Also returns `past`
@@ -122,6 +123,9 @@ struct LlamaAttention {
     const bool is_grouped = heads != key_value_heads;
     const Tensor y =
         nn::scaled_dot_product_attention(query, keys, values, mask, 0.0, is_causal, Float(scale), is_grouped);
+    return joined(x, y);
+  }
+  Tensor joined(const Tensor& x, const Tensor& y) const {
     return o_proj(reshape(transpose(y, 1, 2), {x.size(0), x.size(1), heads * head_width}));
   }
 };

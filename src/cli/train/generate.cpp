@@ -124,6 +124,8 @@ int generate(const std::vector<std::string>& arguments) {
   flags.number("top-p", options.top_p, 0, 1, "draw among the likeliest that have this probability");
   flags.number("min-p", options.min_p, 0, 1, "draw among those with this share of the highest probability");
   flags.number("repetition-penalty", options.repetition_penalty, 0, 100, "makes earlier tokens less likely");
+  flags.integer("prompt-lookup", options.prompt_lookup_tokens, 0, 7,
+                "guess so many tokens from earlier ones: the same text in less time where it repeats itself");
   flags.text("stop", "TEXT", stop, "a text that ends the output");
   flags.choice("dtype", given.dtype, {"files", "f32", "bf16", "f16"}, "dtype of the weights; files: theirs");
   flags.integer("seed", seed, 0, 1LL << 62, "seed of the draws");

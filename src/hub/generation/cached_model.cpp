@@ -1,6 +1,7 @@
 #include "hub/generation/cached_model.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include <fulgurite/autograd_modes.h>
 #include <fulgurite/operators.h>
@@ -64,18 +65,32 @@ LanguageModel::Cache CachedModel::cache_of(int64_t first, int64_t count) const {
   return part;
 }
 
-std::pair<int64_t, Tensor> CachedModel::compute(int64_t text, std::span<const int64_t> tokens, int64_t begin) {
+// The scores after the rows `scored` of a call with so many rows: [scored, vocabulary], f32.
+Tensor CachedModel::step(int64_t text, std::span<const int64_t> tokens, int64_t begin, int64_t rows,
+                         std::span<const int64_t> scored) {
   const NoGrad no_grad;
+  reserve(begin + rows);
+  std::vector<int64_t> padded(tokens.begin(), tokens.end());
+  padded.resize(static_cast<size_t>(rows), 0);
+  const Tensor positions = arange(begin, begin + rows);
+  const Tensor scores = model_.step(indices(padded).reshape({1, rows}), positions, indices(scored), cache_of(text, 1));
+  return reshape(scores, {static_cast<int64_t>(scored.size()), -1}).to(Dtype::f32);
+}
+
+std::pair<int64_t, Tensor> CachedModel::compute(int64_t text, std::span<const int64_t> tokens, int64_t begin) {
   const auto remaining = static_cast<int64_t>(tokens.size());
   const int64_t rows = rows_for(remaining, model_.max_length == 0 ? max_rows : model_.max_length - begin);
   const int64_t used = std::min(rows, remaining);
-  reserve(begin + rows);
-  std::vector<int64_t> padded(tokens.begin(), tokens.begin() + used);
-  padded.resize(static_cast<size_t>(rows), 0);
   const int64_t last[] = {used - 1};
-  const Tensor scores =
-      model_.step(indices(padded).reshape({1, rows}), arange(begin, begin + rows), indices(last), cache_of(text, 1));
-  return {used, reshape(scores, {-1}).to(Dtype::f32)};
+  const Tensor scores = step(text, tokens.first(static_cast<size_t>(used)), begin, rows, last);
+  return {used, reshape(scores, {-1})};
+}
+
+Tensor CachedModel::compute_all(int64_t text, std::span<const int64_t> tokens, int64_t begin) {
+  std::vector<int64_t> every(static_cast<size_t>(max_few_rows));
+  std::iota(every.begin(), every.end(), 0);
+  const Tensor scores = step(text, tokens, begin, max_few_rows, every);
+  return narrow(scores, 0, 0, static_cast<int64_t>(tokens.size()));
 }
 
 Tensor CachedModel::compute_each(std::span<const int64_t> tokens, std::span<const int64_t> positions) {

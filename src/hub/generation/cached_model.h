@@ -34,6 +34,11 @@ class CachedModel {
   /// Computes the first of `tokens`, which are at the positions from `begin` of a text. Returns how many it has
   /// computed, at most max_rows, and the scores of the last one's successor: [vocabulary], f32.
   std::pair<int64_t, Tensor> compute(int64_t text, std::span<const int64_t> tokens, int64_t begin);
+  /// The most tokens of one call of `compute_all`.
+  static constexpr int64_t max_few_rows = 8;
+  /// Computes at most max_few_rows tokens. Returns the scores of each one's successor: [tokens, vocabulary], f32. Each
+  /// row has the bits that `compute` gives for it.
+  Tensor compute_all(int64_t text, std::span<const int64_t> tokens, int64_t begin);
   /// Computes one token of each of the first texts, at its position. Returns the scores: [texts, vocabulary], f32.
   Tensor compute_each(std::span<const int64_t> tokens, std::span<const int64_t> positions);
   /// Exchanges two texts, of which the first `length` positions are used.
@@ -44,6 +49,8 @@ class CachedModel {
 
  private:
   void reserve(int64_t length);
+  Tensor step(int64_t text, std::span<const int64_t> tokens, int64_t begin, int64_t rows,
+              std::span<const int64_t> scored);
   LanguageModel::Cache cache_of(int64_t first, int64_t count) const;
 
   LanguageModel model_;

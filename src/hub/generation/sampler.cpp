@@ -10,6 +10,7 @@
 
 #include <fulgurite/error.h>
 
+#include "hub/generation/cached_model.h"
 #include "support/text/text.h"
 
 namespace fulgurite::generation {
@@ -71,6 +72,10 @@ void check_options(const GenerateOptions& o) {
   check_range(std::isfinite(o.frequency_penalty), "frequency_penalty", "finite", o.frequency_penalty);
   check_range(std::isfinite(o.presence_penalty), "presence_penalty", "finite", o.presence_penalty);
   check_range(o.top_logprobs >= 0, "top_logprobs", "at least 0", static_cast<double>(o.top_logprobs));
+  check_range(o.prompt_lookup_tokens >= 0 && o.prompt_lookup_tokens < CachedModel::max_few_rows, "prompt_lookup_tokens",
+              "from 0 to 7", static_cast<double>(o.prompt_lookup_tokens));
+  check_range(o.prompt_lookup_ngram >= 1, "prompt_lookup_ngram", "at least 1",
+              static_cast<double>(o.prompt_lookup_ngram));
   for (const auto& [token, bias] : o.token_bias)
     check_range(bias < std::numeric_limits<double>::infinity(), "token_bias", "finite or -infinity", bias);
   check_range(o.temperature >= 0 && std::isfinite(o.temperature), "temperature", "at least 0", o.temperature);

@@ -6,6 +6,7 @@
 #include <fulgurite/extend.h>
 #include <fulgurite/operators.h>
 
+#include "hub/generation/prompt_lookup.h"
 #include "hub/generation/sampler.h"
 #include "support/text/text.h"
 
@@ -30,6 +31,7 @@ void check_prompt(std::span<const int64_t> prompt, int64_t max_length) {
 }  // namespace generation
 
 Tensor TokenGenerator::State::advance(std::span<const int64_t> tokens) {
+  guessed = {};
   if (cached_model.set_length(0, static_cast<int64_t>(tokens.size()))) cached.clear();
   cached.resize(std::min(generation::shared_length(cached, tokens), tokens.size() - 1));
   Tensor scores;
@@ -40,6 +42,33 @@ Tensor TokenGenerator::State::advance(std::span<const int64_t> tokens) {
     scores = last;
   }
   return scores;
+}
+
+std::vector<int64_t> TokenGenerator::State::guess(std::span<const int64_t> tokens,
+                                                  const GenerateOptions& options) const {
+  const auto begin = static_cast<int64_t>(tokens.size()) - 1;
+  const int64_t reached = begin + generation::CachedModel::max_few_rows;
+  const bool is_next = generation::shared_length(cached, tokens) >= tokens.size() - 1;
+  const auto crosses = [&](int64_t length) { return length > 0 && begin < length && reached > length; };
+  if (options.prompt_lookup_tokens == 0 || !is_next || crosses(model.max_length) || crosses(model.long_length)) return {};
+  return generation::look_up(tokens, options.prompt_lookup_ngram, options.prompt_lookup_tokens);
+}
+
+Tensor TokenGenerator::State::advance_guessing(std::span<const int64_t> tokens, const GenerateOptions& options) {
+  if (cached_model.set_length(0, static_cast<int64_t>(tokens.size()))) {
+    cached.clear();
+    guessed = {};
+  }
+  const size_t first = guessed.defined() ? cached.size() - static_cast<size_t>(guessed.size(0)) : 0;
+  const bool is_computed = guessed.defined() && generation::shared_length(cached, tokens) == tokens.size();
+  if (is_computed && tokens.size() > first) return select(guessed, 0, static_cast<int64_t>(tokens.size() - 1 - first));
+  const std::vector<int64_t> guesses = guess(tokens, options);
+  if (guesses.empty()) return advance(tokens);
+  cached.assign(tokens.begin(), tokens.end());
+  cached.insert(cached.end(), guesses.begin(), guesses.end());
+  const size_t last = tokens.size() - 1;
+  guessed = cached_model.compute_all(0, std::span<const int64_t>(cached).subspan(last), static_cast<int64_t>(last));
+  return select(guessed, 0, 0);
 }
 
 // Named executors fuse every program, however few rows it has: a text has the same bits alone and among others.
@@ -67,7 +96,8 @@ std::vector<int64_t> TokenGenerator::generate(std::span<const int64_t> prompt, c
   std::vector<int64_t> tokens(prompt.begin(), prompt.end());
   for (int64_t count = 0; count < options.max_tokens; ++count) {
     if (static_cast<int64_t>(tokens.size()) == state_->model.max_length) break;
-    const GeneratedToken next = sampler.choose(scores(tokens).to_vector<float>(), tokens, count);
+    const Tensor scores = state_->advance_guessing(tokens, options);
+    const GeneratedToken next = sampler.choose(scores.to_vector<float>(), tokens, count);
     if (std::find(ends.begin(), ends.end(), next.id) != ends.end()) break;
     tokens.push_back(next.id);
     if (on_token && !on_token(next)) break;

@@ -12,9 +12,14 @@ struct TokenGenerator::State {
   generation::CachedModel cached_model;
   std::vector<int64_t> end_tokens;
   std::vector<int64_t> cached{};  // the tokens whose keys and values are in the cache
+  Tensor guessed{};               // the scores after the last tokens of `cached`, a row each, if they were guessed
 
   /// The scores after `tokens`. The last token is always computed.
   Tensor advance(std::span<const int64_t> tokens);
+  /// `advance`, which also computes the tokens that prompt lookup guesses. The next calls find their scores if the
+  /// guesses were right. The bits are those of `advance`.
+  Tensor advance_guessing(std::span<const int64_t> tokens, const GenerateOptions& options);
+  std::vector<int64_t> guess(std::span<const int64_t> tokens, const GenerateOptions& options) const;
 };
 
 namespace generation {
