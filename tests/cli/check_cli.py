@@ -16,6 +16,7 @@ sys.dont_write_bytecode = True  # the source tree stays as it is
 
 import bad_checkpoints
 import bad_input
+import finetune_runs
 import good_runs
 import model_runs
 import resumed_runs
@@ -24,7 +25,7 @@ from harness import Cli, Failure
 
 
 def cases():
-    for module in (good_runs, model_runs, serve_runs, resumed_runs, bad_input, bad_checkpoints):
+    for module in (good_runs, model_runs, finetune_runs, serve_runs, resumed_runs, bad_input, bad_checkpoints):
         for name, value in vars(module).items():
             if name.startswith("test_"):
                 yield name.removeprefix("test_").replace("_", " "), value

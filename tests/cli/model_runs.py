@@ -88,9 +88,9 @@ def test_chat(cli):
     expect_equal(answers.count("\n"), 2, "answers")
 
 
-def finetune(model, data, out, *more):
-    return ["finetune", "--model", str(model), "--data", str(data), "--out", str(out), "--steps", "6", "--batch", "2",
-            "--length", "8", "--lr", "0.01", "--threads", "1", *more]
+def finetune(model, data, out, *more, steps=6):
+    return ["finetune", "--model", str(model), "--data", str(data), "--out", str(out), "--steps", str(steps), "--batch",
+            "2", "--length", "8", "--lr", "0.01", "--threads", "1", *more]
 
 
 def losses_of(folder):

@@ -30,17 +30,18 @@ RunFolder::~RunFolder() {
   if (lock_ >= 0) ::close(lock_);
 }
 
-void RunFolder::open(const std::string& path) {
+void RunFolder::open(const std::string& path, const std::string& checkpoints) {
+  const std::string inner = checkpoints.empty() ? path : path + "/" + checkpoints;
   std::error_code error;
-  fs::create_directories(path + "/checkpoint", error);
-  if (error) throw UserError("cannot make the folder " + path + "/checkpoint: " + error.message());
+  fs::create_directories(inner, error);
+  if (error) throw UserError("cannot make the folder " + inner + ": " + error.message());
   lock_ = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock_ < 0) throw UserError("cannot open the folder " + path + ": " + std::strerror(errno));
   // The kernel releases the lock when the process ends, however it ends. File systems without locks go without.
   if (::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     throw UserError("another run is training in " + path);
   remove_unfinished(path);
-  remove_unfinished(path + "/checkpoint");
+  if (inner != path) remove_unfinished(inner);
 }
 
 }  // namespace fulgurite::cli

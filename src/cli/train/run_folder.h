@@ -11,8 +11,9 @@ class RunFolder {
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
-  /// Throws UserError, one line, if the folder cannot be created or another run is training in it.
-  void open(const std::string& path);
+  /// The folder and, in it, that of checkpoints, unless its name is empty. Throws UserError, one line, if they cannot
+  /// be created or another run is training in the folder.
+  void open(const std::string& path, const std::string& checkpoints = "checkpoint");
 
  private:
   int lock_ = -1;

@@ -3,21 +3,9 @@
 #include <algorithm>
 
 #include "cli/flags.h"
+#include "cli/shell_word.h"
 
 namespace fulgurite::cli {
-
-namespace {
-
-// As a shell reads it back.
-std::string shell_word(const std::string& text) {
-  constexpr const char* plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+=:,@%";
-  if (!text.empty() && text.find_first_not_of(plain) == std::string::npos) return text;
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
-}  // namespace
 
 bool parse(TrainFlags& f, const std::vector<std::string>& arguments) {
   Flags flags(

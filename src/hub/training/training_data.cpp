@@ -146,12 +146,13 @@ BlockSampler::BlockSampler(TrainingData data, int64_t length, uint64_t seed)
   if (order_.empty())
     throw UserError(text::cat("the data have ", count, " tokens; --length ", length_, " needs at least ", length_ + 1,
                               " with something to learn"));
-  shuffle();
+  shuffle(0);
 }
 
-void BlockSampler::shuffle() {
+void BlockSampler::shuffle(uint64_t epoch) {
+  epoch_ = epoch;
   std::sort(order_.begin(), order_.end());
-  std::mt19937_64 random(seed_ + 0x9E3779B97F4A7C15u * ++epoch_);
+  std::mt19937_64 random(seed_ + 0x9E3779B97F4A7C15u * (epoch + 1));
   for (size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[random() % i]);
   at_ = 0;
 }
@@ -159,13 +160,18 @@ void BlockSampler::shuffle() {
 TokenBatch BlockSampler::next(int64_t rows) {
   TokenBatch batch;
   for (int64_t row = 0; row < rows; ++row) {
-    if (at_ == order_.size()) shuffle();
+    if (at_ == order_.size()) shuffle(epoch_ + 1);
     const int64_t begin = order_[at_++];
     const auto token = data_.tokens.begin() + begin, target = data_.targets.begin() + begin + 1;
     batch.tokens.insert(batch.tokens.end(), token, token + length_);
     batch.targets.insert(batch.targets.end(), target, target + length_);
   }
   return batch;
+}
+
+void BlockSampler::seek(int64_t rows) {
+  shuffle(static_cast<uint64_t>(rows / blocks()));
+  at_ = static_cast<size_t>(rows % blocks());
 }
 
 }  // namespace fulgurite::hub

@@ -33,10 +33,12 @@ class BlockSampler {
   /// UserError if the data are shorter than a block.
   BlockSampler(TrainingData data, int64_t length, uint64_t seed);
   TokenBatch next(int64_t rows);
+  /// Continues as after `rows` rows.
+  void seek(int64_t rows);
   int64_t blocks() const { return static_cast<int64_t>(order_.size()); }
 
  private:
-  void shuffle();
+  void shuffle(uint64_t epoch);
   TrainingData data_;
   int64_t length_;
   uint64_t seed_, epoch_ = 0;

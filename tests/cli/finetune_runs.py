@@ -1,0 +1,85 @@
+"""Fine-tuning runs that are interrupted, continued, ended early, or changed."""
+import json
+import signal
+import subprocess
+
+from harness import expect, expect_equal
+from model_runs import finetune, losses_of, write_model
+
+TEXT = "the quick brown fox jumps over the lazy dog! " * 8
+
+
+def stopped_run(cli, arguments, number):
+    """Starts a run, sends it a signal when it has made steps, and waits for its end."""
+    process = subprocess.Popen([cli.program, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               env=cli.environment, text=True)
+    while not (line := process.stderr.readline()).startswith("step 20/") and line:
+        pass
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=120)
+    return process.returncode, errors
+
+
+def check_equal_runs(cli, model, data, weights, *flags):
+    whole, stopped, killed = (cli.new_path() for _ in range(3))
+    flags = ("--warmup", "5", *flags)
+    cli.good(*finetune(model, data, whole, *flags, "--json", steps=800))
+    status, errors = stopped_run(cli, finetune(model, data, stopped, *flags, steps=800), signal.SIGINT)
+    expect_equal(status, 130, "exit status after SIGINT")
+    expect(errors.splitlines()[-1].endswith(f"; continue with: fulgurite finetune --out {stopped} --resume"), errors)
+    expect((stopped / "training_state.safetensors").exists(), "an interrupted run has no state")
+    cli.bad(*finetune(model, data, stopped), status=1,
+            message="has an interrupted run; give --resume to continue it")
+    cli.good("finetune", "--out", stopped, "--resume", "--threads", "1", "--json")
+    checkpointed = finetune(model, data, killed, *flags, "--checkpoint-every", "7", steps=800)
+    status, _ = stopped_run(cli, checkpointed, signal.SIGKILL)
+    expect_equal(status, -9, "exit status after SIGKILL")
+    cli.good("finetune", "--out", killed, "--resume", "--threads", "1", "--json")
+    for out in (stopped, killed):
+        expect_equal(losses_of(out), losses_of(whole), "losses of a resumed run")
+        expect_equal((out / weights).read_bytes(), (whole / weights).read_bytes(), "weights of a resumed run")
+    expect(not (stopped / "training_state.safetensors").exists(), "a run that has ended has a state")
+    expect((killed / "training_state.safetensors").exists(), "--checkpoint-every leaves no state")
+
+
+def test_resumed_runs_of_finetune_are_those_without_interruption(cli):
+    model = write_model(cli.folder / "resumed_model")
+    data = cli.write(TEXT)
+    check_equal_runs(cli, model, data, "model.safetensors")
+    check_equal_runs(cli, model, data, "adapter_model.safetensors", "--lora", "2", "--accumulate", "2")
+
+
+def test_finetune_ends_early_and_saves_the_best(cli):
+    model = write_model(cli.folder / "early_model")
+    data, other = cli.write(TEXT), cli.write("zzz qqq " * 9)
+    out = cli.new_path()
+    result = json.loads(cli.good(*finetune(model, data, out, "--eval-data", str(other), "--eval-every", "2",
+                                           "--patience", "3", "--save-best", "--json", steps=200)))
+    lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    losses = {line["step"]: line["val_loss"] for line in lines if "val_loss" in line}
+    best = min(losses, key=losses.get)
+    expect_equal((result["best_step"], result["best_loss"]), (best, losses[best]), "the best measurement")
+    expect(result["steps"] < 200, "the run did not end early")
+    expect_equal(result["steps"], best + 6, "the step of the end")
+    best, last = ((folder / "model.safetensors").read_bytes() for folder in (out / "best", out))
+    expect(best != last, "the best model is the last one")
+    cli.good("generate", "--model", str(out / "best"), "--prompt", "the", "--max-tokens", "3")
+
+
+def test_flags_of_resumed_finetuning(cli):
+    model = write_model(cli.folder / "changed_model")
+    data, other = cli.write(TEXT), cli.write(TEXT[1:])
+    out = cli.new_path()
+    cli.good(*finetune(model, data, out, "--checkpoint-every", "6", "--json"))
+    resume = ("finetune", "--out", out, "--resume", "--threads", "1")
+    cli.bad(*resume, "--batch", "3", status=1,
+            message=f"the run in {out} has --batch 2, not 3; another --out begins another run")
+    cli.bad(*resume, "--data", other, status=1, message=f"the run is of other data than {other}")
+    cli.bad(*resume, "--patience", "2", status=2, message="--patience needs --eval-data and --eval-every")
+    result = json.loads(cli.good(*resume, "--steps", "9", "--lr", "0.001", "--json"))
+    expect_equal(result["steps"], 9, "steps of a run with more steps")
+    expect_equal(len(losses_of(out)), 9, "losses of a run with more steps")
+    state = out / "training_state.safetensors"
+    state.write_bytes(state.read_bytes()[:-4])
+    cli.bad(*resume, status=1, message=str(state))
+    cli.bad("finetune", "--out", cli.new_path(), "--resume", status=1, message="there is no interrupted run in")
