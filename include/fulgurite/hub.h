@@ -12,12 +12,16 @@
 #include <fulgurite/hub/lora.h>
 #include <fulgurite/hub/text_embedder.h>
 #include <fulgurite/hub/text_generator.h>
+#include <fulgurite/models/activation.h>
 #include <fulgurite/models/bert.h>
 #include <fulgurite/models/gemma.h>
 #include <fulgurite/models/gpt2.h>
+#include <fulgurite/models/image_classification.h>
 #include <fulgurite/models/llama.h>
 #include <fulgurite/models/phi.h>
 #include <fulgurite/models/phi3.h>
+#include <fulgurite/models/resnet.h>
+#include <fulgurite/models/vit.h>
 #include <fulgurite/tokenizer.h>
 
 #include <fulgurite/detail/hide_macros.h>

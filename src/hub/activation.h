@@ -6,7 +6,7 @@
 
 namespace fulgurite::hub {
 
-/// Returns the activation that a key of a config names: "silu", "gelu", "gelu_tanh" or "relu". UserError for others.
+/// Returns the name of the activation that a key of a config has. UserError for one that models::activate does not know.
 std::string activation_of(const Config& config, std::string_view key, std::string_view otherwise);
 
 }  // namespace fulgurite::hub

@@ -152,6 +152,7 @@ std::vector<int64_t> Config::integers(std::string_view key) const {
   const Node* node = find(*state_->object, key);
   std::vector<int64_t> out;
   if (node == nullptr) return out;
+  if (node->is(Node::Kind::integer)) return {node->integer};
   if (!node->is(Node::Kind::array)) refuse_kind(state_->label, key, "a list of whole numbers");
   for (const Node& item : node->items) {
     const bool is_boolean = item.is(Node::Kind::boolean);

@@ -80,7 +80,7 @@ GemmaOptions first_options(const Config& config) {
   o.key_value_heads = config.integer("num_key_value_heads", 16);
   // The first files say gelu and mean its approximation with tanh.
   o.activation =
-      config.string("hidden_act", "gelu") == "gelu" ? "gelu_tanh" : hub::activation_of(config, "hidden_act", "gelu");
+      config.string("hidden_act", "gelu") == "gelu" ? "gelu_pytorch_tanh" : hub::activation_of(config, "hidden_act", "gelu");
   read_rotary(o, config);
   return o;
 }

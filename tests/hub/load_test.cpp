@@ -178,9 +178,9 @@ TEST("two files may not have tensors of one name") {
 
 TEST("configurations that the library does not have are refused with key and value") {
   const auto refusal = [](const std::string& more) { return message_of([&] { small_llama(more); }); };
-  expect_equal(refusal(R"(, "hidden_act": "tanh")"),
-               "config.json: \"hidden_act\" is \"tanh\", which is not supported; there are silu, gelu, "
-               "gelu_pytorch_tanh, gelu_new, gelu_fast and relu");
+  expect_equal(refusal(R"(, "hidden_act": "laplace")"),
+               "config.json: \"hidden_act\" is \"laplace\", which is not supported; there are " +
+                   models::activation_names());
   expect_equal(
       refusal(R"(, "rope_scaling": {"type": "proportional"})"),
       "config.json, rope_scaling: \"type\" is \"proportional\", which is not supported; there are default, linear, "

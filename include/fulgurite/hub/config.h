@@ -38,7 +38,7 @@ class Config {
   std::vector<std::string> strings(std::string_view key) const;
   /// Empty if the key is absent.
   std::vector<double> numbers(std::string_view key) const;
-  /// Integers, or booleans as 0 and 1. Empty if the key is absent.
+  /// Integers, or booleans as 0 and 1; a single integer is a list of one. Empty if the key is absent.
   std::vector<int64_t> integers(std::string_view key) const;
   /// The keys of an object in this one; empty if the key is absent.
   std::vector<std::string> keys(std::string_view key) const;

@@ -1,9 +1,9 @@
 #pragma once
 #include <fulgurite/detail/requirements.h>
 
+#include <string>
 #include <string_view>
 
-#include <fulgurite/operators.h>
 #include <fulgurite/tensor.h>
 
 #include <fulgurite/detail/hide_macros.h>
@@ -12,12 +12,13 @@
 namespace fulgurite {
 namespace models {
 
-/// The activation of a feed-forward layer: "silu", "relu", "gelu", or "gelu_tanh", its approximation.
-inline Tensor activated(const Tensor& x, std::string_view activation) {
-  if (activation == "silu") return silu(x);
-  if (activation == "relu") return relu(x);
-  return nn::gelu(x, activation == "gelu_tanh" ? "tanh" : "none");
-}
+/// Applies the activation of a name that transformers has: gelu, gelu_new, gelu_pytorch_tanh, quick_gelu, relu, silu,
+/// tanh, … UserError naming those that there are for another one.
+Tensor activate(const Tensor& x, std::string_view name);
+/// True for a name that `activate` accepts.
+bool has_activation(std::string_view name);
+/// The names that `activate` accepts, separated by commas.
+std::string activation_names();
 
 }  // namespace models
 }  // namespace fulgurite

@@ -34,7 +34,7 @@ struct BertOptions {
   int64_t block = 512;  // rows of the table of positions
   int64_t types = 2;    // rows of the table of token types
   double eps = 1e-12;
-  std::string activation = "gelu";   // "gelu_tanh", "relu", "silu"
+  std::string activation = "gelu";  // a name of models::activate
   int64_t first_position = 0;        // 2 in RoBERTa
   std::optional<int64_t> padding{};  // a token whose embedding gets no gradient
 };
@@ -90,7 +90,7 @@ struct BertLayer {
     nn::Linear dense;
     std::string activation = "gelu";
 
-    Tensor operator()(const Tensor& x) const { return activated(dense(x), activation); }
+    Tensor operator()(const Tensor& x) const { return activate(dense(x), activation); }
   };
   BertAttention attention;
   Intermediate intermediate;

@@ -50,7 +50,7 @@ struct GemmaOptions {
   bool attention_bias = false;           // of query, key, value and output
   bool head_norms = false;               // norms of each head's query and key (Gemma 3)
   bool branch_norms = false;             // norms after attention and feed-forward layer too (Gemma 2 and 3)
-  std::string activation = "gelu_tanh";  // "gelu", "relu", "silu"
+  std::string activation = "gelu_pytorch_tanh";  // a name of models::activate
   bool tied = true;                      // the output layer has the embedding's weight
   std::optional<int64_t> padding{};      // a token whose embedding gets no gradient
 };

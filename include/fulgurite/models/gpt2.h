@@ -32,7 +32,7 @@ struct Gpt2Options {
   int64_t block = 1024;  // the longest sequence
   int64_t hidden = 0;    // of the feed-forward layer; 0: 4 * width
   double eps = 1e-5;
-  std::string activation = "gelu_tanh";  // "gelu", "relu", "silu"
+  std::string activation = "gelu_pytorch_tanh";  // a name of models::activate
   bool tied = true;                      // the output layer has the embedding's weight
   bool scales_by_layer = false;          // layer i divides its scores by i + 1
 };
@@ -76,9 +76,9 @@ struct Gpt2Attention {
 /// The feed-forward layer of GPT-2.
 struct Gpt2Mlp {
   Conv1D c_fc, c_proj;
-  std::string activation = "gelu_tanh";
+  std::string activation = "gelu_pytorch_tanh";
 
-  Tensor operator()(const Tensor& x) const { return c_proj(activated(c_fc(x), activation)); }
+  Tensor operator()(const Tensor& x) const { return c_proj(activate(c_fc(x), activation)); }
 };
 
 /// Attention and feed-forward layer, each with a layer norm before it and a residual around it.

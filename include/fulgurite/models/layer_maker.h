@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include <fulgurite/convolution_layers.h>
 #include <fulgurite/nn.h>
 
 #include <fulgurite/detail/hide_macros.h>
@@ -22,6 +23,11 @@ struct LayerMaker {
   nn::Embedding embedding(int64_t rows, int64_t width, double deviation = 0.02) const;
   nn::RMSNorm rms_norm(int64_t width, double eps) const;
   nn::LayerNorm layer_norm(int64_t width, double eps, bool bias = true) const;
+  /// kernel: rows and columns; stride and padding: one number for both, or two.
+  nn::Conv2d conv2d(int64_t in, int64_t out, const nn::WindowSizes& kernel, const nn::WindowSizes& stride,
+                    const nn::WindowSizes& padding, bool bias = false, double deviation = 0.02) const;
+  /// Running means of 0 and variances of 1.
+  nn::BatchNorm2d batch_norm2d(int64_t channels) const;
   /// A normal parameter; constant where `deviation` is 0.
   Tensor parameter(const Shape& shape, double deviation, double mean = 0) const;
 };

@@ -49,7 +49,7 @@ struct LlamaOptions {
   bool head_norms = false;                                         // norms of each head's query and key (Qwen3)
   bool width_norms = false;         // norms of all heads' queries and keys together (OLMo2)
   bool norms_after = false;         // norms after attention and feed-forward layer instead of before (OLMo2)
-  std::string activation = "silu";  // "gelu", "gelu_tanh", "relu"
+  std::string activation = "silu";  // a name of models::activate
   bool tied = false;                // the output layer has the embedding's weight
   double embedding_scale = 1, attention_scale = 0, residual_scale = 1, logits_scale = 1;  // Granite; 0: 1 / √head_width
   std::optional<int64_t> padding{};  // a token whose embedding gets no gradient
@@ -136,7 +136,7 @@ struct GatedMlp {
   std::string activation = "silu";
 
   Tensor operator()(const Tensor& x) const {
-    const Tensor opened = activated(gate_proj(x), activation);
+    const Tensor opened = activate(gate_proj(x), activation);
     return down_proj(opened * up_proj(x));
   }
 };

@@ -40,7 +40,7 @@ struct PhiOptions {
   double rotary_share = 0.5;  // the share of a head's features that is rotated
   RotaryScaling rotary_scaling = {};
   bool head_norms = false;               // layer norms of each head's query and key
-  std::string activation = "gelu_tanh";  // "gelu", "relu", "silu"
+  std::string activation = "gelu_pytorch_tanh";  // a name of models::activate
   bool tied = false;                     // the output layer has the embedding's weight
   std::optional<int64_t> padding{};      // a token whose embedding gets no gradient
 };
@@ -78,9 +78,9 @@ struct PhiAttention {
 /// fc2(activation(fc1(x)))
 struct PhiMlp {
   nn::Linear fc1, fc2;
-  std::string activation = "gelu_tanh";
+  std::string activation = "gelu_pytorch_tanh";
 
-  Tensor operator()(const Tensor& x) const { return fc2(activated(fc1(x), activation)); }
+  Tensor operator()(const Tensor& x) const { return fc2(activate(fc1(x), activation)); }
 };
 
 /// The sum of attention, feed-forward layer and input.

@@ -40,7 +40,7 @@ struct Phi3Options {
   double rotary_share = 1;  // the share of a head's features that is rotated
   RotaryScaling rotary_scaling = {};
   int64_t window = 0;                // a position attends to so many before it and itself; 0: to all
-  std::string activation = "silu";   // "gelu", "gelu_tanh", "relu"
+  std::string activation = "silu";  // a name of models::activate
   bool tied = false;                 // the output layer has the embedding's weight
   std::optional<int64_t> padding{};  // a token whose embedding gets no gradient
 };
@@ -85,7 +85,7 @@ struct Phi3Mlp {
 
   Tensor operator()(const Tensor& x) const {
     const std::vector<Tensor> parts = chunk(gate_up_proj(x), 2, -1);
-    return down_proj(parts[1] * activated(parts[0], activation));
+    return down_proj(parts[1] * activate(parts[0], activation));
   }
 };
 

@@ -42,4 +42,24 @@ nn::LayerNorm LayerMaker::layer_norm(int64_t width, double eps, bool bias) const
   return layer;
 }
 
+nn::Conv2d LayerMaker::conv2d(int64_t in, int64_t out, const nn::WindowSizes& kernel, const nn::WindowSizes& stride,
+                              const nn::WindowSizes& padding, bool bias, double deviation) const {
+  nn::Conv2d layer;
+  layer.weight = parameter({out, in, kernel.at(0), kernel.at(1)}, deviation);
+  if (bias) layer.bias = parameter({out}, 0);
+  layer.stride = stride;
+  layer.padding = padding;
+  return layer;
+}
+
+nn::BatchNorm2d LayerMaker::batch_norm2d(int64_t channels) const {
+  nn::BatchNorm2d layer;
+  layer.weight = parameter({channels}, 0, 1);
+  layer.bias = parameter({channels}, 0);
+  layer.running_mean = zeros({channels}, {.dtype = dtype});
+  layer.running_var = ones({channels}, {.dtype = dtype});
+  layer.num_batches_tracked = zeros({}, {.dtype = Dtype::i64});
+  return layer;
+}
+
 }  // namespace fulgurite::models
