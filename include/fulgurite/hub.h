@@ -14,6 +14,7 @@
 #include <fulgurite/hub/text_generator.h>
 #include <fulgurite/models/activation.h>
 #include <fulgurite/models/bert.h>
+#include <fulgurite/models/clip.h>
 #include <fulgurite/models/gemma.h>
 #include <fulgurite/models/gpt2.h>
 #include <fulgurite/models/image_classification.h>

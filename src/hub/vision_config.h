@@ -9,7 +9,6 @@
 
 namespace fulgurite::hub {
 
-
 /// Rows and columns, which a config gives as one number for both or as a list of two.
 std::array<int64_t, 2> rows_and_columns(const Config& config, std::string_view key, int64_t otherwise);
 

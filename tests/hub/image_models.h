@@ -49,4 +49,13 @@ inline std::string small_resnet_config(const std::string& more = "") {
          more + "}\n";
 }
 
+/// `text` is more of the text tower's config, `vision` of the other's.
+inline std::string small_clip_config(const std::string& text = "", const std::string& vision = "") {
+  const std::string tower = R"({"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2,
+  "intermediate_size": 12, )";
+  return R"({"model_type": "clip", "projection_dim": 6, "dtype": "float32", "text_config": )" + tower +
+         R"("vocab_size": 22, "max_position_embeddings": 10)" + text + R"(}, "vision_config": )" + tower +
+         R"("image_size": 8, "patch_size": 4)" + vision + "}}\n";
+}
+
 }  // namespace fulgurite::test

@@ -21,19 +21,29 @@ BATCH = 2
 VIT = {"hidden_size": 48, "intermediate_size": 80, "num_hidden_layers": 3, "num_attention_heads": 4, "image_size": 32,
        "patch_size": 8, "num_labels": 7}
 RESNET = {"embedding_size": 16, "hidden_sizes": [32, 48, 64], "depths": [2, 1, 2], "num_labels": 7}
+TEXT = {"hidden_size": 40, "intermediate_size": 64, "num_hidden_layers": 3, "num_attention_heads": 4, "vocab_size": 99,
+        "max_position_embeddings": 20, "eos_token_id": 98, "bos_token_id": 97, "pad_token_id": 1}
+CLIP = {"projection_dim": 24}
 VITS = [{}, {"qkv_bias": False, "hidden_act": "quick_gelu", "patch_size": 16, "num_channels": 1},
         {"hidden_act": "gelu_new", "layer_norm_eps": 1e-6, "interpolate": [40, 24]},
         {"hidden_act": "relu", "num_attention_heads": 2, "image_size": 40}]
 RESNETS = [{}, {"layer_type": "basic", "train": True}, {"downsample_in_bottleneck": True, "hidden_act": "silu"},
            {"downsample_in_first_stage": True, "train": True, "num_channels": 1},
            {"layer_type": "basic", "hidden_act": "gelu"}]
+CLIPS = [{}, {"text": {"eos_token_id": 2}, "vision": {"patch_size": 16}},
+         {"text": {"hidden_act": "gelu", "pad_token_id": 98}, "vision": {"hidden_act": "gelu"}, "mask": True,
+          "interpolate": [24, 40]},
+         {"text": {"num_attention_heads": 2, "num_hidden_layers": 1}, "vision": {"num_channels": 1}, "mask": True,
+          "logit_scale_init_value": 1.5}]
 # By family: its configuration, its class in transformers, the common sizes, and sets of options beside them. "train" is
-# for batch norms, "interpolate" the size of images that the positions are not for.
+# for batch norms, "interpolate" the size of images that the positions are not for. "text" and "vision" are options of
+# CLIP's towers; "mask" marks the padding.
 FAMILIES = {
     "vit": ("ViTConfig", "ViTModel", VIT, VITS + [{"pooler_output_size": 24, "pooler_act": "relu"}]),
     "vit_classifier": ("ViTConfig", "ViTForImageClassification", VIT,
                        VITS + [{"num_labels": 1}, {"problem_type": "multi_label_classification"}]),
     "resnet": ("ResNetConfig", "ResNetModel", RESNET, RESNETS),
+    "clip": ("CLIPConfig", "CLIPModel", CLIP, CLIPS),
     "resnet_classifier": ("ResNetConfig", "ResNetForImageClassification", RESNET, RESNETS),
 }
 
@@ -46,6 +56,10 @@ class Case:
         options = {**sizes, **options}
         self.family = family
         self.trains, self.size = options.pop("train", False), options.pop("interpolate", None)
+        self.is_masked = options.pop("mask", False)
+        if family == "clip":
+            options["text_config"] = {**TEXT, **options.pop("text", {})}
+            options["vision_config"] = {**VIT, **options.pop("vision", {})}
         self.config = getattr(transformers, configuration)(**options)
         self.kind = getattr(transformers, model)
         self.model = self.kind._from_config(self.config, attn_implementation="eager").train(self.trains)
@@ -55,11 +69,13 @@ class Case:
             for name, buffer in self.model.named_buffers():
                 if name.endswith(("running_mean", "running_var")):
                     buffer.add_(torch.rand_like(buffer) * 0.3)
-        rows, columns = self.size or [getattr(self.config, "image_size", 64)] * 2
-        self.inputs = {"images": self.make_images(rows, columns)}
+        self.image_config = getattr(self.config, "vision_config", self.config)
+        rows, columns = self.size or [getattr(self.image_config, "image_size", 64)] * 2
+        self.inputs = self.make_texts() if family == "clip" else {}
+        self.inputs["images"] = self.make_images(rows, columns)
         if family.endswith("classifier"):
             self.inputs["labels"] = self.make_labels()
-        else:
+        elif family != "clip":
             for name, output in self.try_call(self.inputs["images"]).items():
                 self.inputs[f"weight.{name}"] = torch.randn_like(output) / output.shape[-1]
 
@@ -74,7 +90,7 @@ class Case:
         hooks = [module.register_forward_pre_hook(note) for module in self.model.modules()
                  if isinstance(module, torch.nn.ReLU)]
         while True:
-            images = torch.randn(BATCH, self.config.num_channels, rows, columns)
+            images = torch.randn(BATCH, self.image_config.num_channels, rows, columns)
             nearest.clear()
             self.try_call(images)
             if not nearest or min(nearest) > 1e-6:
@@ -90,7 +106,20 @@ class Case:
             done = self.call(self.model, images)
             for buffer, before in buffers:
                 buffer.copy_(before)
-        return {} if self.family.endswith("classifier") else self.named(done)
+        return self.named(done) if hasattr(done, "pooler_output") else {}
+
+    def make_texts(self):
+        """Tokens of texts of two lengths, which end with their largest token, and padding behind them."""
+        text = self.config.text_config
+        tokens = torch.randint(3, 90, (BATCH, 13))
+        tokens[:, 12] = TEXT["eos_token_id"]
+        tokens[1, 8] = TEXT["eos_token_id"]
+        tokens[1, 9:] = text.pad_token_id
+        out = {"tokens": tokens}
+        if self.is_masked:
+            out["mask"] = torch.ones_like(tokens)
+            out["mask"][1, 9:] = 0
+        return out
 
     def make_labels(self):
         if self.config.num_labels == 1:
@@ -102,6 +131,9 @@ class Case:
     def call(self, model, images, **more):
         if self.size:
             more["interpolate_pos_encoding"] = True
+        if "tokens" in self.inputs:
+            more.update(attention_mask=self.inputs.get("mask"), return_loss=True)
+            return model(self.inputs["tokens"], images, **more)
         return model(images, **more)
 
     def outputs(self, model, images):
@@ -119,6 +151,13 @@ class Case:
             labels = self.inputs["labels"]
             done = self.call(model, images, labels=labels.to(dtype) if labels.is_floating_point() else labels)
             outputs, loss = {"logits": done.logits}, done.loss
+        elif "tokens" in self.inputs:
+            done = self.call(model, images)
+            names = ("logits_per_image", "logits_per_text", "text_embeds", "image_embeds")
+            outputs, loss = {name: done[name].contiguous() for name in names}, done.loss
+            outputs["features"] = done.vision_model_output.last_hidden_state
+            outputs["text_features"] = done.text_model_output.pooler_output
+            outputs["image_features"] = done.vision_model_output.pooler_output
         else:
             outputs = self.outputs(model, images)
             loss = sum((output * self.inputs[f"weight.{name}"].to(dtype)).sum() for name, output in outputs.items())
@@ -198,8 +237,8 @@ class Comparison:
         self.expect(set(ours) == set(theirs), f"{title}: other names: {set(ours) ^ set(theirs)}")
         for name in sorted(set(ours) & set(theirs)):
             # Attention does not depend on the bias of keys: its gradient is rounding errors of a zero.
-            scale = theirs[name.replace("key.bias", "query.bias")].abs().max().clamp(min=1e-12)
-            far = ((ours[name] - theirs[name]).abs().max() / scale).item()
+            scale = theirs[name.replace("key.bias", "query.bias").replace("k_proj.bias", "q_proj.bias")].abs().max()
+            far = ((ours[name] - theirs[name]).abs().max() / scale.clamp(min=1e-12)).item()
             self.expect(ours[name].shape == theirs[name].shape and far < 1e-4, f"{title}: {name} differs by {far:.1e}")
         self.compare_saved(title, case, saved)
         self.compare_bf16(title, case, model_folder, theirs)
@@ -211,7 +250,8 @@ class Comparison:
         images = case.inputs["images"]
         with torch.no_grad():
             one, other = case.call(again, images), case.call(case.model, images)
-        same = all(distance(one[key], other[key]) < (1e-5 if case.trains else 1e-30) for key in other)
+        keys = [key for key in other if torch.is_tensor(other[key])]
+        same = all(distance(one[key], other[key]) < (1e-5 if case.trains else 1e-30) for key in keys)
         self.expect(same, f"{title}: other outputs after saving")
         case.model.train(case.trains)
 
@@ -220,9 +260,7 @@ class Comparison:
         half = case.kind.from_pretrained(model_folder, attn_implementation="eager", dtype=torch.bfloat16)
         own = case.reference(half.train(case.trains))
         low = self.run(case, model_folder, "--dtype", "bf16")
-        for name in ("features", "pooled", "logits"):
-            if low is None or name not in low:
-                continue
+        for name in [name for name in low or () if not name.startswith(("grad.", "buffer.", "loss"))]:
             for far in (distance, spread) if name == "features" else ():
                 self.expect_near(f"{title}: bf16 {name}", far(low[name], exact[name]), far(own[name], exact[name]))
             self.spreads.setdefault(name, []).append((spread(low[name], exact[name]), spread(own[name], exact[name])))

@@ -1,9 +1,10 @@
 // Runs a model of images of a folder, for compare_vision.py.
 // usage: run_vision CLASS FOLDER INPUTS.safetensors RESULT.safetensors [--dtype DTYPE] [--train 1] [--interpolate 1]
 //                   [--save FOLDER]
-// CLASS is vit, vit_classifier, resnet or resnet_classifier. INPUTS has "images" [batch, channels, rows, columns];
-// "labels" for classifiers, for others the weights "weight.NAME" of the outputs in the loss, a sum. RESULT has the
-// outputs, "loss", the gradient of each parameter as "grad.NAME" and each buffer as "buffer.NAME".
+// CLASS is vit, vit_classifier, resnet, resnet_classifier or clip. INPUTS has "images" [batch, channels, rows,
+// columns]; "labels" for classifiers, "tokens" and perhaps "mask" for clip, for others the weights "weight.NAME" of the
+// outputs in the loss, a sum. RESULT has the outputs, "loss", the gradient of each parameter as "grad.NAME" and each
+// buffer as "buffer.NAME".
 #include <iostream>
 
 #include <fulgurite/fulgurite.h>
@@ -36,16 +37,32 @@ Tensor logits_of(const models::VitClassifier& model, const Tensor& images, bool 
 }
 Tensor logits_of(const models::ResnetClassifier& model, const Tensor& images, bool) { return model(images); }
 
+TensorMap run_clip(const models::Clip& model, const TensorMap& inputs, bool interpolates) {
+  const Tensor tokens = inputs.at("tokens"), images = inputs.at("images");
+  const Tensor mask = inputs.contains("mask") ? inputs.at("mask") : Tensor();
+  const models::ClipScores scores = model(tokens, images, mask, interpolates);
+  TensorMap out{{"logits_per_image", scores.logits_per_image},
+                {"logits_per_text", scores.logits_per_text},
+                {"text_embeds", scores.text_embeds},
+                {"image_embeds", scores.image_embeds}};
+  out["features"] = model.vision_model(images, interpolates);
+  out["text_features"] = model.text_features(tokens, mask);
+  out["image_features"] = model.image_features(images, interpolates);
+  out["loss"] = model.loss(tokens, images, mask, interpolates);
+  return out;
+}
+
 /// The outputs with their loss.
 template <class Model>
 TensorMap run_model(const Model& model, const TensorMap& inputs, bool interpolates) {
-  const Tensor images = inputs.at("images");
-  if constexpr (requires { model.labels; }) {
-    const Tensor logits = logits_of(model, images, interpolates);
+  if constexpr (std::is_same_v<Model, models::Clip>) {
+    return run_clip(model, inputs, interpolates);
+  } else if constexpr (requires { model.labels; }) {
+    const Tensor logits = logits_of(model, inputs.at("images"), interpolates);
     const Tensor loss = models::image_classification_loss(logits, inputs.at("labels"), model.problem_type);
     return {{"logits", logits}, {"loss", loss}};
   } else {
-    TensorMap out = outputs_of(model, images, interpolates);
+    TensorMap out = outputs_of(model, inputs.at("images"), interpolates);
     std::vector<Tensor> terms;
     for (const auto& [name, tensor] : out) {
       const Tensor weighted = tensor * inputs.at("weight." + name).to(tensor.dtype());
@@ -88,6 +105,7 @@ TensorMap run_class(const std::string& kind, const std::string& folder, const Te
   if (kind == "vit_classifier") return run<models::VitClassifier>(folder, inputs, set);
   if (kind == "resnet") return run<models::Resnet>(folder, inputs, set);
   if (kind == "resnet_classifier") return run<models::ResnetClassifier>(folder, inputs, set);
+  if (kind == "clip") return run<models::Clip>(folder, inputs, set);
   throw UserError("there is no class " + kind);
 }
 
