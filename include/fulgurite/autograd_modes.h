@@ -62,6 +62,20 @@ class EnableGrad {
   bool previous_;
 };
 
+/// While alive, operators of this thread record if `enabled`: NoGrad or EnableGrad, chosen at run time.
+class AutoGradMode {
+ public:
+  explicit AutoGradMode(bool enabled);
+  ~AutoGradMode();
+  AutoGradMode(const AutoGradMode&) = delete;
+  AutoGradMode& operator=(const AutoGradMode&) = delete;
+
+ private:
+  bool previous_;
+};
+/// Returns true if operators of this thread record (torch.is_grad_enabled).
+bool is_grad_enabled();
+
 /// NoGrad, and further: tensors made while it is alive are inference tensors, whose writes are not counted. They cannot
 /// be saved for a backward, and outside the mode neither be written nor made to require grad; clone() returns a normal
 /// tensor. `InferenceMode(false)` suspends the mode. PyTorch: torch.inference_mode.

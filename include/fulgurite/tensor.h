@@ -17,7 +17,7 @@
 #include <fulgurite/dtype.h>
 #include <fulgurite/shape.h>
 #include <fulgurite/source_location.h>
-#include <fulgurite/tensor_methods.h>
+#include <fulgurite/tensor_members.h>
 
 #include <fulgurite/detail/hide_macros.h>
 
@@ -37,7 +37,7 @@ struct BackwardOptions;
 
 /// An n-dimensional array: a handle to shared, strided storage. While a function is traced the same handle stands for a
 /// proxy. Copying the handle shares the array; every operator whose first argument is a tensor is also a method.
-class Tensor : public TensorMethods {
+class Tensor : public TensorMembers {
  public:
   Tensor() = default;
   explicit Tensor(detail::Ref<TensorImpl> impl) : impl_(std::move(impl)) {}
@@ -103,6 +103,10 @@ class Tensor : public TensorMethods {
   std::string name() const;
   Tensor to(Dtype, SourceLocation at = SourceLocation::here()) const;
   Tensor to(Device, SourceLocation at = SourceLocation::here()) const;
+  Tensor to(Device, Dtype, SourceLocation at = SourceLocation::here()) const;
+  /// The dtype and device of `other`, or those that the options have.
+  Tensor to(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor to(const TensorOptions& options, SourceLocation at = SourceLocation::here()) const;
   /// The same values without history.
   Tensor detach(SourceLocation at = SourceLocation::here()) const;
   /// Makes this handle's tensor share `source`'s storage and geometry (torch.Tensor.set_data).
@@ -202,7 +206,9 @@ struct Slice {
 };
 /// Types of the constants below.
 struct EllipsisType {};
-struct NoneType {};
+struct NoneType {
+  operator std::optional<Int>() const { return {}; }  // Slice(1, None)
+};
 /// In an index: as many full slices as fit; a new dimension of size 1. `newaxis` is None by a name that no window
 /// system defines as a macro.
 inline constexpr EllipsisType Ellipsis{};
@@ -227,6 +233,8 @@ class Index {
   Index(const Slice& s, SourceLocation at = SourceLocation::here()) : kind_(Kind::slice), slice_(s), at_(at) {}
   Index(EllipsisType, SourceLocation at = SourceLocation::here()) : kind_(Kind::ellipsis), at_(at) {}
   Index(NoneType, SourceLocation at = SourceLocation::here()) : kind_(Kind::none), at_(at) {}
+  /// "..." is an ellipsis; UserError for another text.
+  Index(const char* ellipsis, SourceLocation at = SourceLocation::here());
   Index(const Tensor& t, SourceLocation at = SourceLocation::here()) : kind_(Kind::tensor), tensor_(&t), at_(at) {}
   Index(std::initializer_list<Int> list, SourceLocation at = SourceLocation::here())
       : kind_(Kind::integers), integers_(list), at_(at) {}
@@ -327,6 +335,7 @@ void manual_seed(uint64_t seed, SourceLocation at = SourceLocation::here());
 /// graph break, as item() does.
 void set_num_threads(int, SourceLocation at = SourceLocation::here());
 int num_threads();
+inline int get_num_threads() { return num_threads(); }
 
 Tensor operator+(const Operand&, const Operand&);
 Tensor operator-(const Operand&, const Operand&);

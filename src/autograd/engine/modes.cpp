@@ -22,6 +22,10 @@ NoGrad::~NoGrad() { current.grad = previous_; }
 EnableGrad::EnableGrad() : previous_(current.grad) { current.grad = true; }
 EnableGrad::~EnableGrad() { current.grad = previous_; }
 
+AutoGradMode::AutoGradMode(bool enabled) : previous_(current.grad) { current.grad = enabled; }
+AutoGradMode::~AutoGradMode() { current.grad = previous_; }
+bool is_grad_enabled() { return current.grad; }
+
 namespace detail {
 
 ModeScope::ModeScope() : previous_(std::make_unique<AutogradModes>(autograd_modes())) {}

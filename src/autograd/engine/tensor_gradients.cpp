@@ -52,6 +52,20 @@ Tensor differentiable(const Tensor& tensor, const char* what, SourceLocation at)
 
 }  // namespace
 
+Tensor TensorMembers::detach_(SourceLocation at) const {
+  const auto& self = static_cast<const Tensor&>(*this);
+  if (self.defined() && is_proxy(self) && innermost_interpreter())
+    throw UserError("detach_ of a value of a trace; assign the result of detach instead", at);
+  const Tensor concrete = with_gradient(self, "detach_()", at);
+  TensorImpl& impl = *concrete.impl();
+  if (impl.base && impl.requires_grad)
+    throw UserError(text::cat("detach_ of ", type_text(concrete), ", a view; assign the result of detach instead"), at);
+  const std::lock_guard lock(autograd_mutex(impl));
+  impl.requires_grad = false;
+  if (impl.autograd) autograd_of(impl).grad_fn = nullptr;
+  return self;
+}
+
 bool Tensor::is_leaf() const {
   if (!defined() || is_proxy(*this)) return true;
   const Tensor concrete = given(*this);

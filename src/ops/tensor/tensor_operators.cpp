@@ -128,6 +128,18 @@ Tensor Tensor::to(Device device, SourceLocation at) const {
   throw UserError(text::cat("to: this build has only the device cpu, not ", device.name()), at);
 }
 
+Tensor Tensor::to(Device device, Dtype dtype, SourceLocation at) const { return to(device, at).to(dtype, at); }
+
+Tensor Tensor::to(const Tensor& other, SourceLocation at) const {
+  check_defined(other, at);
+  return to(other.device(), other.dtype(), at);
+}
+
+Tensor Tensor::to(const TensorOptions& options, SourceLocation at) const {
+  const Tensor moved = to(options.device, at);
+  return options.dtype ? moved.to(*options.dtype, at) : moved;
+}
+
 Tensor Tensor::detach(SourceLocation at) const { return fulgurite::detach(*this, at); }
 
 }  // namespace fulgurite
