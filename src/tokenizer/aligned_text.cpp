@@ -1,5 +1,7 @@
 #include "tokenizer/aligned_text.h"
 
+#include <algorithm>
+
 #include "tokenizer/unicode.h"
 
 namespace fulgurite::tokenization {
@@ -25,6 +27,18 @@ AlignedText Arena::keep(std::string text, std::vector<Range> origins, uint32_t b
 AlignedText Arena::keep_like(std::string text, const AlignedText& like) {
   texts_.push_back(std::move(text));
   return {texts_.back(), like.origins, like.base};
+}
+
+Arena::Room Arena::make_room(size_t size) {
+  if (block_ - used_ < size) {
+    block_ = std::max(size, std::min<size_t>(2 * block_ + 1024, 1 << 20));
+    used_ = 0;
+    text_blocks_.push_back(std::make_unique_for_overwrite<char[]>(block_));
+    origin_blocks_.push_back(std::make_unique_for_overwrite<Range[]>(block_));
+  }
+  const size_t begin = used_;
+  used_ += size;
+  return {text_blocks_.back().get() + begin, origin_blocks_.back().get() + begin};
 }
 
 AlignedText apply_changes(const AlignedText& from, std::span<const Change> changes, size_t removed, Arena& arena) {

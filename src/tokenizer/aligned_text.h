@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,10 +35,20 @@ class Arena {
   AlignedText keep(std::string text, std::vector<Range> origins, uint32_t base);
   /// Keeps a text whose bytes have the origins of `like`, which is as long.
   AlignedText keep_like(std::string text, const AlignedText& like);
+  /// Uninitialised memory for a text and its origins.
+  struct Room {
+    char* text;
+    Range* origins;
+  };
+  Room make_room(size_t size);
 
  private:
   std::deque<std::string> texts_;
   std::deque<std::vector<Range>> origins_;
+  // Rooms are parts of blocks, of which each is larger than the one before.
+  std::deque<std::unique_ptr<char[]>> text_blocks_;
+  std::deque<std::unique_ptr<Range[]>> origin_blocks_;
+  size_t block_ = 0, used_ = 0;  // of the last block: its size, and the rooms in it
 };
 
 /// A code point of a changed text, and how it came to be: 0 replaces a code point, 1 is inserted behind one, and -n

@@ -1,5 +1,7 @@
 #include "tokenizer/byte_characters.h"
 
+#include <algorithm>
+
 #include "tokenizer/unicode.h"
 
 namespace fulgurite::tokenization {
@@ -43,13 +45,14 @@ AlignedText to_byte_characters(const AlignedText& text, Arena& arena) {
 AlignedText prepend(const AlignedText& text, std::string_view content, Arena& arena) {
   size_t first = 0;
   if (!text.empty()) next(text.text, first);
-  std::string out(content);
-  std::vector<Range> origins(content.size(), text.origin(0, first));
-  out += text.text;
-  for (size_t i = 0; i < text.text.size(); ++i) origins.push_back(text.origin(i, i + 1));
-  // Each byte of a code point has the origin of all of it.
-  for (size_t i = content.size(); i < content.size() + first; ++i) origins[i] = text.origin(0, first);
-  return arena.keep(std::move(out), std::move(origins), text.base);
+  const size_t added = content.size(), size = added + text.text.size();
+  const auto [out, origins] = arena.make_room(size);
+  std::copy(content.begin(), content.end(), out);
+  std::copy(text.text.begin(), text.text.end(), out + added);
+  // Each byte of the first code point has the origin of all of it.
+  std::fill_n(origins, added + first, text.origin(0, first));
+  for (size_t i = first; i < text.text.size(); ++i) origins[added + i] = text.origin(i, i + 1);
+  return {{out, size}, origins, text.base};
 }
 
 }  // namespace fulgurite::tokenization

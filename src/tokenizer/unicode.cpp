@@ -1,6 +1,7 @@
 #include "tokenizer/unicode.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utf8proc.h>
 
 #include "support/text/utf8.h"
@@ -38,7 +39,7 @@ size_t sequence_length(std::string_view bytes, size_t at, bool& is_complete) {
 
 }  // namespace
 
-char32_t next(std::string_view text, size_t& at) {
+char32_t next_beyond_ascii(std::string_view text, size_t& at) {
   const int64_t code = next_code_point(text, at);
   if (code >= 0) return static_cast<char32_t>(code);
   ++at;
@@ -103,6 +104,12 @@ std::u32string lowercase(char32_t c) {
 }
 
 bool is_ascii(std::string_view text) {
+  constexpr uint64_t upper_bits = 0x8080808080808080U;
+  uint64_t word = 0;
+  for (; text.size() >= sizeof word; text.remove_prefix(sizeof word)) {
+    std::memcpy(&word, text.data(), sizeof word);
+    if ((word & upper_bits) != 0) return false;
+  }
   return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
 }
 

@@ -7,8 +7,15 @@ namespace fulgurite::tokenization {
 
 // Classes of code points as the Rust library `tokenizers` has them.
 
+/// `next` for a code point that is not ASCII.
+char32_t next_beyond_ascii(std::string_view text, size_t& at);
 /// Reads a code point and moves past it. The text is UTF-8.
-char32_t next(std::string_view text, size_t& at);
+inline char32_t next(std::string_view text, size_t& at) {
+  const auto byte = static_cast<unsigned char>(text[at]);
+  if (byte >= 0x80) return next_beyond_ascii(text, at);
+  ++at;
+  return byte;
+}
 /// The property White_Space.
 bool is_whitespace(char32_t c);
 /// Numbers of all kinds: Nd, Nl, No.

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "io/json.h"
@@ -37,6 +38,8 @@ class Vocabulary {
   int64_t size() const { return static_cast<int64_t>(items_.size()); }
   int64_t end() const { return static_cast<int64_t>(items_of_ids_.size()); }
   size_t longest() const { return longest_; }
+  /// Each text with its id; the texts are valid as long as the vocabulary is not changed.
+  std::vector<std::pair<std::string_view, int64_t>> all() const;
 
  private:
   struct Item {

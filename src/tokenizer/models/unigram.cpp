@@ -3,10 +3,12 @@
 
 #include <fulgurite/error.h>
 
+#include "support/containers/small_vector.h"
 #include "support/text/text.h"
 #include "support/text/utf8.h"
 #include "tokenizer/component_json.h"
 #include "tokenizer/models/model.h"
+#include "tokenizer/models/trie.h"
 #include "tokenizer/unicode.h"
 
 namespace fulgurite::tokenization {
@@ -30,21 +32,21 @@ class Unigram : public Model {
       vocabulary_.add(token, static_cast<int64_t>(scores_.size()));
       scores_.push_back(entry.items[1].floating);
       min_score_ = std::min(min_score_, scores_.back());
-      max_bytes_ = std::max(max_bytes_, token.size());
     }
+    trie_ = Trie(vocabulary_.all());
     if (unknown_id_ >= static_cast<int64_t>(scores_.size()))
       throw UserError(text::cat("\"unk_id\" is ", unknown_id_, ", but there are ", scores_.size(), " tokens"));
   }
 
   void tokenize(std::string_view word, std::vector<Token>& out) const override {
-    const std::vector<Best> best = best_divisions(word);
-    std::vector<Token> reversed;
+    const Divisions best = best_divisions(word);
+    SmallVector<Token, 16> reversed;
     for (size_t end = word.size(); end > 0; end = best[end].begin) {
       const bool joins = best[end].id == unknown_id_ && !reversed.empty() && reversed.back().id == unknown_id_;
       if (joins) reversed.back().begin = static_cast<uint32_t>(best[end].begin);
       else reversed.push_back({best[end].id, static_cast<uint32_t>(best[end].begin), static_cast<uint32_t>(end)});
     }
-    for (auto token = reversed.rbegin(); token != reversed.rend(); ++token) add(word, *token, out);
+    for (size_t i = reversed.size(); i-- > 0;) add(word, reversed[i], out);
   }
 
  private:
@@ -55,8 +57,9 @@ class Unigram : public Model {
     int64_t id = -1;
   };
 
-  std::vector<Best> best_divisions(std::string_view word) const {
-    std::vector<Best> best(word.size() + 1);
+  using Divisions = SmallVector<Best, 32>;  // by their end
+  Divisions best_divisions(std::string_view word) const {
+    Divisions best(word.size() + 1);
     best[0].score = 0;
     for (size_t begin = 0; begin < word.size();) {
       size_t behind = begin;
@@ -64,14 +67,14 @@ class Unigram : public Model {
       const size_t first_end = behind;
       bool has_single = false;
       const double before = best[begin].score;
-      for (size_t end = first_end; end <= word.size() && end - begin <= max_bytes_;) {
-        const int64_t id = vocabulary_.find(word.substr(begin, end - begin));
-        if (id >= 0) {
-          improve(best[end], before + scores_[static_cast<size_t>(id)], begin, id);
-          has_single = has_single || end == first_end;
-        }
-        if (end == word.size()) break;
-        next(word, end);
+      uint32_t node = Trie::root;
+      for (size_t end = begin; end < word.size();) {
+        node = trie_.child(node, word[end++]);
+        if (node == Trie::none) break;
+        const int64_t id = trie_.id(node);
+        if (id < 0) continue;
+        improve(best[end], before + scores_[static_cast<size_t>(id)], begin, id);
+        has_single = has_single || end == first_end;
       }
       if (!has_single) improve_unknown(best[first_end], before, begin);
       begin = first_end;
@@ -105,7 +108,7 @@ class Unigram : public Model {
   int64_t unknown_id_;
   bool has_byte_fallback_;
   double min_score_ = std::numeric_limits<double>::infinity();
-  size_t max_bytes_ = 0;
+  Trie trie_;
 };
 
 }  // namespace

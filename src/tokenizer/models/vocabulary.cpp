@@ -59,4 +59,11 @@ const std::string* Vocabulary::text(int64_t id) const {
   return item < 0 ? nullptr : &items_[static_cast<size_t>(item)].text;
 }
 
+std::vector<std::pair<std::string_view, int64_t>> Vocabulary::all() const {
+  std::vector<std::pair<std::string_view, int64_t>> out;
+  out.reserve(items_.size());
+  for (const Item& item : items_) out.emplace_back(item.text, item.id);
+  return out;
+}
+
 }  // namespace fulgurite::tokenization

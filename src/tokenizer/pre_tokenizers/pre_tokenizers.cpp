@@ -91,10 +91,19 @@ class ClassSplit : public PreTokenizer {
 
 class BertPreTokenizer : public PreTokenizer {
  public:
+  // Words between white space; each sign is a word of its own.
   void split(const AlignedText& text, Arena&, Words& out) const override {
-    Words words;
-    tokenization::split(text, &is_whitespace, SplitBehavior::removed, words);
-    for (const AlignedText& word : words) tokenization::split(word, &is_punctuation, SplitBehavior::isolated, out);
+    size_t word = 0;
+    for (size_t at = 0; at < text.text.size();) {
+      const size_t begin = at;
+      const char32_t c = next(text.text, at);
+      const bool is_sign = is_punctuation(c);
+      if (!is_sign && !is_whitespace(c)) continue;
+      if (begin > word) out.push_back(text.part(word, begin));
+      if (is_sign) out.push_back(text.part(begin, at));
+      word = at;
+    }
+    if (text.text.size() > word) out.push_back(text.part(word, text.text.size()));
   }
 };
 
