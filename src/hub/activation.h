@@ -6,7 +6,8 @@
 
 namespace fulgurite::hub {
 
-/// Returns the name of the activation that a key of a config has. UserError for one that models::activate does not know.
+/// Returns the name of the activation that a key of a config has. UserError for one that models::activate does not
+/// know.
 std::string activation_of(const Config& config, std::string_view key, std::string_view otherwise);
 
 }  // namespace fulgurite::hub

@@ -1,6 +1,7 @@
 #include <fulgurite/hub/config.h>
 #include <fulgurite/models/clip.h>
 
+#include "hub/activation.h"
 #include "hub/vision_config.h"
 
 namespace fulgurite::models {
@@ -18,7 +19,7 @@ ClipTowerOptions tower_options(const hub::Config& config, ClipTowerOptions o) {
   o.width = config.integer("hidden_size", o.width);
   o.hidden = config.integer("intermediate_size", o.hidden);
   o.eps = config.number("layer_norm_eps", o.eps);
-  o.activation = hub::image_activation_of(config, "hidden_act", o.activation);
+  o.activation = hub::activation_of(config, "hidden_act", o.activation);
   return o;
 }
 

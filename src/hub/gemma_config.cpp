@@ -79,8 +79,8 @@ GemmaOptions first_options(const Config& config) {
   o.heads = config.integer("num_attention_heads", 16);
   o.key_value_heads = config.integer("num_key_value_heads", 16);
   // The first files say gelu and mean its approximation with tanh.
-  o.activation =
-      config.string("hidden_act", "gelu") == "gelu" ? "gelu_pytorch_tanh" : hub::activation_of(config, "hidden_act", "gelu");
+  o.activation = config.string("hidden_act", "gelu") == "gelu" ? "gelu_pytorch_tanh"
+                                                               : hub::activation_of(config, "hidden_act", "gelu");
   read_rotary(o, config);
   return o;
 }

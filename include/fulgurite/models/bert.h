@@ -34,7 +34,7 @@ struct BertOptions {
   int64_t block = 512;  // rows of the table of positions
   int64_t types = 2;    // rows of the table of token types
   double eps = 1e-12;
-  std::string activation = "gelu";  // a name of models::activate
+  std::string activation = "gelu";   // a name of models::activate
   int64_t first_position = 0;        // 2 in RoBERTa
   std::optional<int64_t> padding{};  // a token whose embedding gets no gradient
 };

@@ -53,15 +53,16 @@ inline Tensor capped_attention(const CausalHeads& heads, const Tensor& query, co
   return reshape(mixed, {batch, heads.count, length, heads.width});
 }
 
-/// Attention of [batch, heads, length, width] with a mask, or causal without one, joined: [batch, length, heads *
-/// width].
+/// Attention of [batch, heads, length, width] with a mask, or causal without one.
 inline Tensor masked_attention(const CausalHeads& heads, const Tensor& query, const Tensor& keys, const Tensor& values,
                                const Tensor& mask) {
-  const bool is_grouped = heads.count != heads.key_value_count;
-  const Tensor y = heads.score_cap != 0
-                       ? capped_attention(heads, query, keys, values, mask)
-                       : nn::scaled_dot_product_attention(query, keys, values, mask, 0.0, !mask.defined(),
-                                                          Float(heads.scale), is_grouped);
+  if (heads.score_cap != 0) return capped_attention(heads, query, keys, values, mask);
+  const bool is_grouped = heads.count != heads.key_value_count, is_causal = !mask.defined();
+  return nn::scaled_dot_product_attention(query, keys, values, mask, 0.0, is_causal, Float(heads.scale), is_grouped);
+}
+
+/// Joins heads [batch, heads, length, width]: [batch, length, heads * width].
+inline Tensor joined_heads(const CausalHeads& heads, const Tensor& y) {
   return reshape(transpose(y, 1, 2), {y.size(0), y.size(2), heads.count * heads.width});
 }
 
@@ -70,10 +71,11 @@ inline Tensor causal_attention(const CausalHeads& heads, const Tensor& query, co
                                const Tensor& values) {
   const Int length = query.size(2);
   const bool is_windowed = heads.window != 0 && bool(length > heads.window);
-  if (!is_windowed && heads.score_cap == 0) return masked_attention(heads, query, keys, values, {});
+  if (!is_windowed && heads.score_cap == 0)
+    return joined_heads(heads, masked_attention(heads, query, keys, values, {}));
   const Tensor positions = arange(length);
   const Tensor mask = causal_mask(positions, positions, is_windowed ? heads.window : 0);
-  return masked_attention(heads, query, keys, values, mask);
+  return joined_heads(heads, masked_attention(heads, query, keys, values, mask));
 }
 
 /// The same for rows at `positions` (i64 [length], or [batch, length]): writes their keys and values into the cached
@@ -83,7 +85,10 @@ inline Tensor cached_attention(const CausalHeads& heads, const Tensor& query, co
   write_rows(cached_keys, positions, keys);
   write_rows(cached_values, positions, values);
   const Tensor mask = causal_mask(positions, arange(cached_keys.size(2)), heads.window);
-  return masked_attention(heads, query, cached_keys, cached_values, mask);
+  const auto attend = [&](const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& seen) {
+    return masked_attention(heads, q, k, v, seen);
+  };
+  return joined_heads(heads, attend_rows(query, cached_keys, cached_values, mask, attend));
 }
 
 }  // namespace models

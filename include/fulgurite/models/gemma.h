@@ -42,17 +42,17 @@ struct GemmaOptions {
   RotaryScaling rotary_scaling = {};
   double local_rotary_base = 0;  // of layers with a window; 0: as the other layers (Gemma 3 has 10000)
   RotaryScaling local_rotary_scaling = {};
-  int64_t window = 0;                    // a position attends to so many before it and itself; 0: to all
-  std::vector<bool> is_windowed{};       // by layer; empty: all
-  double attention_scale = 0;            // 0: 1 / √head_width
-  double score_cap = 0;                  // of the attention's scores; 0: none (Gemma 2)
-  double logits_cap = 0;                 // 0: none (Gemma 2)
-  bool attention_bias = false;           // of query, key, value and output
-  bool head_norms = false;               // norms of each head's query and key (Gemma 3)
-  bool branch_norms = false;             // norms after attention and feed-forward layer too (Gemma 2 and 3)
+  int64_t window = 0;                            // a position attends to so many before it and itself; 0: to all
+  std::vector<bool> is_windowed{};               // by layer; empty: all
+  double attention_scale = 0;                    // 0: 1 / √head_width
+  double score_cap = 0;                          // of the attention's scores; 0: none (Gemma 2)
+  double logits_cap = 0;                         // 0: none (Gemma 2)
+  bool attention_bias = false;                   // of query, key, value and output
+  bool head_norms = false;                       // norms of each head's query and key (Gemma 3)
+  bool branch_norms = false;                     // norms after attention and feed-forward layer too (Gemma 2 and 3)
   std::string activation = "gelu_pytorch_tanh";  // a name of models::activate
-  bool tied = true;                      // the output layer has the embedding's weight
-  std::optional<int64_t> padding{};      // a token whose embedding gets no gradient
+  bool tied = true;                              // the output layer has the embedding's weight
+  std::optional<int64_t> padding{};              // a token whose embedding gets no gradient
 };
 
 /// x / √(mean(x²) + eps) · (1 + weight), computed in f32.

@@ -33,8 +33,8 @@ struct Gpt2Options {
   int64_t hidden = 0;    // of the feed-forward layer; 0: 4 * width
   double eps = 1e-5;
   std::string activation = "gelu_pytorch_tanh";  // a name of models::activate
-  bool tied = true;                      // the output layer has the embedding's weight
-  bool scales_by_layer = false;          // layer i divides its scores by i + 1
+  bool tied = true;                              // the output layer has the embedding's weight
+  bool scales_by_layer = false;                  // layer i divides its scores by i + 1
 };
 
 /// x weight + bias: a linear layer whose weight is stored transposed, [in, out].

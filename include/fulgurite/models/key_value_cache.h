@@ -54,19 +54,27 @@ inline Tensor causal_mask(const Tensor& row_positions, const Tensor& column_posi
   return logical_and(is_before, is_near);
 }
 
-/// Attention of rows [batch, heads, rows, width] to a layer's keys and values, where `mask`, a causal_mask, is true.
-/// Up to eight rows of one text are computed as rows of different texts: their bits do not depend on their number.
-inline Tensor attend_rows(const Tensor& query, const Tensor& keys, const Tensor& values, const Tensor& mask,
-                          const Float& scale, bool enable_gqa = false) {
+/// attend(query, keys, values, mask) for rows [batch, heads, rows, width], a layer's keys and values, and a
+/// causal_mask. Up to eight rows of one text are computed as rows of different texts: their bits do not depend on their
+/// number.
+template <class Attend>
+Tensor attend_rows(const Tensor& query, const Tensor& keys, const Tensor& values, const Tensor& mask,
+                   const Attend& attend) {
   const Int rows = query.size(2);
-  if (bool(query.size(0) != 1) || bool(rows > 8))
-    return nn::scaled_dot_product_attention(query, keys, values, mask, 0.0, false, scale, enable_gqa);
+  if (bool(query.size(0) != 1) || bool(rows > 8)) return attend(query, keys, values, mask);
   const auto shared = [&](const Tensor& cached) { return expand(cached, {rows, -1, -1, -1}); };
   const Tensor alone = transpose(query, 0, 2);
   const Tensor all_keys = shared(keys), all_values = shared(values);
   const Tensor seen = reshape(mask, {rows, 1, 1, keys.size(2)});
-  const Tensor y = nn::scaled_dot_product_attention(alone, all_keys, all_values, seen, 0.0, false, scale, enable_gqa);
-  return transpose(y, 0, 2);
+  return transpose(attend(alone, all_keys, all_values, seen), 0, 2);
+}
+/// The same with scaled_dot_product_attention.
+inline Tensor attend_rows(const Tensor& query, const Tensor& keys, const Tensor& values, const Tensor& mask,
+                          const Float& scale, bool enable_gqa = false) {
+  return attend_rows(query, keys, values, mask,
+                     [&](const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& seen) {
+                       return nn::scaled_dot_product_attention(q, k, v, seen, 0.0, false, scale, enable_gqa);
+                     });
 }
 
 }  // namespace models

@@ -39,10 +39,10 @@ struct PhiOptions {
   double rotary_base = 10000;
   double rotary_share = 0.5;  // the share of a head's features that is rotated
   RotaryScaling rotary_scaling = {};
-  bool head_norms = false;               // layer norms of each head's query and key
+  bool head_norms = false;                       // layer norms of each head's query and key
   std::string activation = "gelu_pytorch_tanh";  // a name of models::activate
-  bool tied = false;                     // the output layer has the embedding's weight
-  std::optional<int64_t> padding{};      // a token whose embedding gets no gradient
+  bool tied = false;                             // the output layer has the embedding's weight
+  std::optional<int64_t> padding{};              // a token whose embedding gets no gradient
 };
 
 /// Causal attention with rotary positions on a share of the features.

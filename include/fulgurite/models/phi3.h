@@ -40,7 +40,7 @@ struct Phi3Options {
   double rotary_share = 1;  // the share of a head's features that is rotated
   RotaryScaling rotary_scaling = {};
   int64_t window = 0;                // a position attends to so many before it and itself; 0: to all
-  std::string activation = "silu";  // a name of models::activate
+  std::string activation = "silu";   // a name of models::activate
   bool tied = false;                 // the output layer has the embedding's weight
   std::optional<int64_t> padding{};  // a token whose embedding gets no gradient
 };

@@ -50,7 +50,8 @@ std::vector<int64_t> TokenGenerator::State::guess(std::span<const int64_t> token
   const int64_t reached = begin + generation::CachedModel::max_few_rows;
   const bool is_next = generation::shared_length(cached, tokens) >= tokens.size() - 1;
   const auto crosses = [&](int64_t length) { return length > 0 && begin < length && reached > length; };
-  if (options.prompt_lookup_tokens == 0 || !is_next || crosses(model.max_length) || crosses(model.long_length)) return {};
+  if (options.prompt_lookup_tokens == 0 || !is_next || crosses(model.max_length) || crosses(model.long_length))
+    return {};
   return generation::look_up(tokens, options.prompt_lookup_ngram, options.prompt_lookup_tokens);
 }
 
