@@ -40,6 +40,10 @@ class Config {
   std::vector<double> numbers(std::string_view key) const;
   /// Integers, or booleans as 0 and 1; a single integer is a list of one. Empty if the key is absent.
   std::vector<int64_t> integers(std::string_view key) const;
+  /// Numbers; a single one is a list of one. Empty if the key is absent.
+  std::vector<double> numbers(std::string_view key) const;
+  /// True if the value is an object.
+  bool is_object(std::string_view key) const;
   /// The keys of an object in this one; empty if the key is absent.
   std::vector<std::string> keys(std::string_view key) const;
   /// An object in this one; empty if the key is absent.
