@@ -18,6 +18,7 @@ import bad_checkpoints
 import bad_input
 import finetune_runs
 import good_runs
+import inspect_runs
 import model_runs
 import resumed_runs
 import serve_runs
@@ -25,7 +26,8 @@ from harness import Cli, Failure
 
 
 def cases():
-    for module in (good_runs, model_runs, finetune_runs, serve_runs, resumed_runs, bad_input, bad_checkpoints):
+    modules = (good_runs, model_runs, finetune_runs, inspect_runs, serve_runs, resumed_runs, bad_input, bad_checkpoints)
+    for module in modules:
         for name, value in vars(module).items():
             if name.startswith("test_"):
                 yield name.removeprefix("test_").replace("_", " "), value

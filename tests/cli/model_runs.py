@@ -1,5 +1,6 @@
 """Commands on folders of Hugging Face models."""
 import json
+import math
 import random
 import struct
 
@@ -42,7 +43,7 @@ def write_tensors(path, shapes):
     draws = random.Random(5)
     header, data = {}, b""
     for name, shape in shapes.items():
-        count = shape[0] * (shape[1] if len(shape) > 1 else 1)
+        count = math.prod(shape)
         values = struct.pack(f"<{count}f", *(draws.gauss(0, 0.5) for _ in range(count)))
         header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(values)]}
         data += values
@@ -178,13 +179,15 @@ def test_embed(cli):
 def test_inspect(cli):
     folder = write_model(cli.folder / "inspect_model")
     lines = cli.good("inspect", str(folder))
-    expect(lines.startswith("model        llama\nsupported    yes\nparameters   4848 (f32)\n"), lines)
+    expect(lines.startswith("model        llama\nsupported    yes\nkind         language model\n"), lines)
+    expect("\nparameters   4848 (f32)\n" in lines and "cache of 1024 tokens" in lines, lines)
     result = json.loads(cli.good("inspect", str(folder), "--json"))
     expect_equal((result["supported"], result["weight_bytes"]), (True, 4 * result["parameters"]), "inspect --json")
     (folder / "config.json").write_text(json.dumps({**CONFIG, "model_type": "mamba"}))
     done = cli.run("inspect", str(folder))
     expect_equal(done.returncode, 1, "status for a model that is not supported")
     expect("supported    no: " in done.stdout and '"model_type" is "mamba"' in done.stdout, done.stdout)
+    expect(done.stdout.endswith("other models of bert, roberta, xlm-roberta, vit, resnet, clip\n"), done.stdout)
 
 
 def test_convert_refuses_other_files(cli):

@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <map>
 
 #include "cli/commands.h"
 #include "cli/flags.h"
@@ -12,39 +13,152 @@ namespace {
 
 constexpr int64_t cache_tokens = 1024;
 
+// Numbers that a model does not have are 0.
 struct Report {
-  std::string model_type, reason, dtypes;  // the reason why it is not supported; empty if it is
+  std::string model_type, kind, reason, dtypes;  // the reason why it is not supported; empty if it is
   int64_t parameters = 0, weight_bytes = 0, cache_bytes = 0;
+  int64_t max_tokens = 0, vector_size = 0, labels = 0;
+  std::array<int64_t, 2> image{0, 0};  // rows and columns
+  bool takes_images = false;
+  std::string preparation_reason;  // the reason why images are not prepared; empty if they are
   // Parameters, gradients and the two moments of AdamW.
   int64_t training_bytes() const { return 16 * parameters; }
 };
 
-int64_t bytes_of(const std::vector<Tensor>& tensors) {
-  int64_t bytes = 0;
-  for (const Tensor& tensor : tensors) bytes += tensor.numel() * static_cast<int64_t>(size_of(tensor.dtype()));
-  return bytes;
-}
+int64_t bytes_of(const Tensor& tensor) { return tensor.numel() * static_cast<int64_t>(size_of(tensor.dtype())); }
 
-void measure(const hub::CausalLM& model, Report& report) {
+template <class Model>
+void measure_weights(const Model& model, Report& report) {
   std::map<std::string, int64_t> by_dtype;
   for (const Tensor& tensor : nn::parameters(model)) {
     report.parameters += tensor.numel();
-    report.weight_bytes += bytes_of({tensor});
+    report.weight_bytes += bytes_of(tensor);
     by_dtype[std::string(name(tensor.dtype()))] += tensor.numel();
   }
+  Model handles = model;
+  for (const hub::detail::Slot& slot : hub::detail::slots_of(handles))
+    if (!slot.tensor->requires_grad()) report.weight_bytes += bytes_of(*slot.tensor);
   for (const auto& [dtype, count] : by_dtype) report.dtypes += (report.dtypes.empty() ? "" : ", ") + dtype;
+}
+
+// "ViTForImageClassification", …; empty if the config has none.
+std::string architecture_of(const hub::Config& config) {
+  const std::vector<std::string> names = config.strings("architectures");
+  return names.empty() ? "" : names.front();
+}
+
+// The library loads a model without its head.
+std::string without_head(const hub::Config& config, const std::string& kind) {
+  const std::string architecture = architecture_of(config);
+  return architecture.find("For") == std::string::npos ? kind : kind + ", without the head of " + architecture;
+}
+
+bool is_classifier(const hub::Config& config) { return architecture_of(config).ends_with("ForImageClassification"); }
+
+void measure_bert(const std::string& folder, const hub::Config& config, Report& report) {
+  report.kind = without_head(config, "encoder of texts");
+  const auto model = hub::load<models::Bert>(folder);
+  measure_weights(model, report);
+  report.vector_size = model.embeddings.LayerNorm.weight.size(0);
+  report.max_tokens = model.embeddings.position_embeddings.weight.size(0) - model.embeddings.first_position;
+}
+
+template <class Classifier>
+void measure_classifier(const Classifier& model, Report& report) {
+  report.kind = "classifier of images";
+  report.labels = static_cast<int64_t>(model.labels.size());
+  measure_weights(model, report);
+}
+
+void measure_vit(const std::string& folder, const hub::Config& config, Report& report) {
+  report.takes_images = true;
+  if (is_classifier(config)) {
+    const auto model = hub::load<models::VitClassifier>(folder);
+    measure_classifier(model, report);
+    report.image = model.vit.embeddings.image;
+    return;
+  }
+  report.kind = without_head(config, "encoder of images");
+  const auto model = hub::load<models::Vit>(folder);
+  measure_weights(model, report);
+  report.image = model.embeddings.image;
+  report.vector_size = model.layernorm.weight.size(0);
+}
+
+void measure_resnet(const std::string& folder, const hub::Config& config, Report& report) {
+  report.takes_images = true;
+  if (is_classifier(config)) return measure_classifier(hub::load<models::ResnetClassifier>(folder), report);
+  report.kind = without_head(config, "encoder of images");
+  const auto model = hub::load<models::Resnet>(folder);
+  measure_weights(model, report);
+  report.vector_size = model.encoder.stages.back().layers.back().layer.back().convolution.weight.size(0);
+}
+
+void measure_clip(const std::string& folder, const hub::Config& config, Report& report) {
+  report.takes_images = true;
+  report.kind = without_head(config, "encoder of texts and images");
+  const auto model = hub::load<models::Clip>(folder);
+  measure_weights(model, report);
+  report.image = model.vision_model.embeddings.image;
+  report.max_tokens = model.text_model.embeddings.position_embedding.weight.size(0);
+  report.vector_size = model.text_projection.weight.size(0);
+}
+
+void measure_language_model(const std::string& folder, const hub::Config&, Report& report) {
+  report.kind = "language model";
+  const hub::CausalLM model = hub::load_causal_lm(folder);  // maps the files
+  measure_weights(model, report);
+  report.max_tokens = model.max_length();
   const models::KeyValueCache cache = make_cache(model, cache_tokens, 1);
-  report.cache_bytes = bytes_of(cache.keys) + bytes_of(cache.values);
+  for (const Tensor& tensor : cache.keys) report.cache_bytes += bytes_of(tensor);
+  for (const Tensor& tensor : cache.values) report.cache_bytes += bytes_of(tensor);
+}
+
+using Measure = void (*)(const std::string& folder, const hub::Config& config, Report& report);
+
+struct Family {
+  const char* model_type;
+  Measure measure;
+};
+
+constexpr Family families[] = {
+    {"bert", &measure_bert}, {"roberta", &measure_bert},  {"xlm-roberta", &measure_bert},
+    {"vit", &measure_vit},   {"resnet", &measure_resnet}, {"clip", &measure_clip},
+};
+
+Measure measure_of(const std::string& model_type) {
+  for (const Family& family : families)
+    if (model_type == family.model_type) return family.measure;
+  return &measure_language_model;
+}
+
+// The error of an unknown family lists those of language models only.
+std::string reason_of(const std::string& error) {
+  if (error.find("\"model_type\" is ") == std::string::npos) return error;
+  std::string others;
+  for (const Family& family : families) others += text::cat(others.empty() ? "" : ", ", family.model_type);
+  return error + ", other models of " + others;
+}
+
+std::string preparation_reason_of(const std::string& folder) {
+  try {
+    hub::ImageProcessor::load(folder);
+    return "";
+  } catch (const UserError& error) {
+    return error.what();
+  }
 }
 
 Report report_on(const std::string& folder) {
+  const hub::Config config = hub::Config::read(folder);
   Report report;
-  report.model_type = hub::Config::read(folder).model_type();
+  report.model_type = config.model_type();
   try {
-    measure(hub::load_causal_lm(folder), report);  // maps the files
+    measure_of(report.model_type)(folder, config, report);
   } catch (const UserError& error) {
-    report.reason = error.what();
+    report.reason = reason_of(error.what());
   }
+  if (report.takes_images) report.preparation_reason = preparation_reason_of(folder);
   return report;
 }
 
@@ -54,27 +168,55 @@ std::string in_megabytes(int64_t bytes) {
   return text;
 }
 
-void print_lines(const Report& report) {
-  std::printf("model        %s\nsupported    %s\n", report.model_type.c_str(),
-              report.reason.empty() ? "yes" : ("no: " + report.reason).c_str());
-  if (!report.reason.empty()) return;
-  std::printf("parameters   %lld (%s)\n", static_cast<long long>(report.parameters), report.dtypes.c_str());
-  std::printf("memory       weights %s, mapped from the files\n", in_megabytes(report.weight_bytes).c_str());
-  std::printf("             cache of %lld tokens %s\n", static_cast<long long>(cache_tokens),
-              in_megabytes(report.cache_bytes).c_str());
-  std::printf("             training in f32 with AdamW %s, and a step's activations\n",
-              in_megabytes(report.training_bytes()).c_str());
+void print_line(std::string_view name, const std::string& value) {
+  std::printf("%-13s%s\n", std::string(name).c_str(), value.c_str());
 }
 
+void print_inputs(const Report& report) {
+  if (report.max_tokens > 0) print_line("texts", text::cat("at most ", report.max_tokens, " tokens"));
+  if (report.takes_images) {
+    print_line("images",
+               report.image[0] > 0 ? text::cat(report.image[0], " x ", report.image[1], " pixels") : "any size");
+    if (!report.preparation_reason.empty())
+      print_line("", text::cat("not prepared by the library: ", report.preparation_reason));
+  }
+  if (report.vector_size > 0) print_line("vectors", text::cat(report.vector_size, " numbers"));
+  if (report.labels > 0) print_line("labels", text::cat(report.labels));
+}
+
+void print_lines(const Report& report) {
+  print_line("model", report.model_type);
+  print_line("supported", report.reason.empty() ? "yes" : "no: " + report.reason);
+  if (!report.reason.empty()) return;
+  print_line("kind", report.kind);
+  print_inputs(report);
+  print_line("parameters", text::cat(report.parameters, " (", report.dtypes, ")"));
+  print_line("memory", text::cat("weights ", in_megabytes(report.weight_bytes), ", mapped from the files"));
+  if (report.cache_bytes > 0)
+    print_line("", text::cat("cache of ", cache_tokens, " tokens ", in_megabytes(report.cache_bytes)));
+  print_line("", text::cat("training in f32 with AdamW ", in_megabytes(report.training_bytes()),
+                           ", and a step's activations"));
+}
+
+// Numbers that a model does not have are null.
+std::string json_number(int64_t number) { return number > 0 ? std::to_string(number) : "null"; }
+std::string json_text(const std::string& text) { return text.empty() ? "null" : json::quote(text); }
+
 void print_json(const Report& report) {
-  std::printf("%s\n",
-              text::cat("{\"model_type\": ", json::quote(report.model_type),
-                        ", \"supported\": ", report.reason.empty() ? "true" : "false",
-                        ", \"reason\": ", report.reason.empty() ? "null" : json::quote(report.reason),
-                        ", \"parameters\": ", report.parameters, ", \"dtype\": ", json::quote(report.dtypes),
-                        ", \"weight_bytes\": ", report.weight_bytes, ", \"cache_bytes\": ", report.cache_bytes,
-                        ", \"cache_tokens\": ", cache_tokens, ", \"training_bytes\": ", report.training_bytes(), "}")
-                  .c_str());
+  const bool is_supported = report.reason.empty();
+  std::string out =
+      text::cat("{\"model_type\": ", json::quote(report.model_type),
+                ", \"supported\": ", is_supported ? "true" : "false", ", \"reason\": ", json_text(report.reason));
+  out += text::cat(", \"kind\": ", json_text(report.kind), ", \"max_tokens\": ", json_number(report.max_tokens),
+                   ", \"image_rows\": ", json_number(report.image[0]),
+                   ", \"image_columns\": ", json_number(report.image[1]));
+  out +=
+      text::cat(", \"preparation_reason\": ", json_text(report.preparation_reason),
+                ", \"vector_size\": ", json_number(report.vector_size), ", \"labels\": ", json_number(report.labels));
+  out += text::cat(", \"parameters\": ", report.parameters, ", \"dtype\": ", json::quote(report.dtypes),
+                   ", \"weight_bytes\": ", report.weight_bytes, ", \"cache_bytes\": ", report.cache_bytes);
+  out += text::cat(", \"cache_tokens\": ", cache_tokens, ", \"training_bytes\": ", report.training_bytes(), "}");
+  std::printf("%s\n", out.c_str());
 }
 
 }  // namespace
