@@ -11,6 +11,7 @@
 #include <fulgurite/hub/gguf.h>
 #include <fulgurite/hub/image_processor.h>
 #include <fulgurite/hub/lora.h>
+#include <fulgurite/hub/seq2seq.h>
 #include <fulgurite/hub/text_embedder.h>
 #include <fulgurite/hub/text_generator.h>
 #include <fulgurite/models/activation.h>
@@ -23,6 +24,7 @@
 #include <fulgurite/models/phi.h>
 #include <fulgurite/models/phi3.h>
 #include <fulgurite/models/resnet.h>
+#include <fulgurite/models/t5.h>
 #include <fulgurite/models/vit.h>
 #include <fulgurite/tokenizer.h>
 

@@ -5,7 +5,10 @@
 namespace fulgurite::hub {
 
 std::string activation_of(const Config& config, std::string_view key, std::string_view otherwise) {
-  const std::string name = config.string(key, otherwise);
+  return activation_named(config, key, config.string(key, otherwise));
+}
+
+std::string activation_named(const Config& config, std::string_view key, const std::string& name) {
   if (!models::has_activation(name)) config.refuse(key, "there are " + models::activation_names());
   return name;
 }

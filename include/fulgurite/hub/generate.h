@@ -91,6 +91,7 @@ class TokenGenerator {
   TokenGenerator(Step step, MakeCache make_cache, const Lengths& lengths, std::vector<int64_t> end_tokens);
 
   static JitOptions step_options();
+  void forget();  // the cached keys and values
   template <class Model>
   static Step step_of(const Model& model) {
     const auto step = [](Model m, Tensor tokens, Tensor positions, Tensor rows, Cache cache) {
@@ -114,6 +115,7 @@ class TokenGenerator {
   }
 
   friend class BatchGenerator;
+  friend class Seq2SeqGenerator;
   std::shared_ptr<State> state_;
 };
 

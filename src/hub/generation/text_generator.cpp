@@ -11,19 +11,8 @@ namespace fulgurite {
 
 std::string TextGenerator::generate(const std::vector<int64_t>& prompt, const GenerateOptions& options,
                                     const std::function<void(std::string_view)>& on_text) {
-  generation::TextOfTokens text(text_, prompt, options.stop);
-  std::string out;
-  const auto show = [&](const std::string& part) {
-    if (part.empty()) return;
-    out += part;
-    if (on_text) on_text(part);
-  };
-  generated_ = tokens_.generate(prompt, options, [&](const GeneratedToken& token) {
-    show(text.put(token.id));
-    return !text.is_stopped();
-  });
-  show(text.finish());
-  return out;
+  return generation::text_of({text_, prompt, options.stop}, on_text,
+                             [&](const auto& on_token) { generated_ = tokens_.generate(prompt, options, on_token); });
 }
 
 std::string TextGenerator::generate(std::string_view prompt, const GenerateOptions& options,

@@ -22,4 +22,20 @@ std::string TextOfTokens::finish() {
   return rest;
 }
 
+std::string text_of(TextOfTokens text, const std::function<void(std::string_view)>& on_text,
+                    const std::function<void(const std::function<bool(const GeneratedToken&)>& on_token)>& generate) {
+  std::string out;
+  const auto show = [&](const std::string& part) {
+    if (part.empty()) return;
+    out += part;
+    if (on_text) on_text(part);
+  };
+  generate([&](const GeneratedToken& token) {
+    show(text.put(token.id));
+    return !text.is_stopped();
+  });
+  show(text.finish());
+  return out;
+}
+
 }  // namespace fulgurite::generation

@@ -1,7 +1,10 @@
 #pragma once
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include <fulgurite/hub/generate.h>
 #include <fulgurite/tokenizer.h>
 
 #include "hub/generation/stop_filter.h"
@@ -22,5 +25,10 @@ class TextOfTokens {
   TextStream stream_;
   StopFilter filter_;
 };
+
+/// Returns the text of the tokens that `generate` passes to the function that it is given, until a stop text comes.
+/// `on_text`, if there is one, is called with each new part.
+std::string text_of(TextOfTokens text, const std::function<void(std::string_view)>& on_text,
+                    const std::function<void(const std::function<bool(const GeneratedToken&)>& on_token)>& generate);
 
 }  // namespace fulgurite::generation

@@ -18,11 +18,15 @@ size_t shared_length(std::span<const int64_t> a, std::span<const int64_t> b) {
   return static_cast<size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
 }
 
+void check_not_negative(std::string_view name, std::span<const int64_t> tokens) {
+  const auto negative = std::find_if(tokens.begin(), tokens.end(), [](int64_t token) { return token < 0; });
+  if (negative != tokens.end())
+    throw UserError(text::cat("generate: the ", name, " has the token ", *negative, ", which is negative"));
+}
+
 void check_prompt(std::span<const int64_t> prompt, int64_t max_length) {
   if (prompt.empty()) throw UserError("generate: the prompt has no tokens; begin it with the model's start token");
-  const auto negative = std::find_if(prompt.begin(), prompt.end(), [](int64_t token) { return token < 0; });
-  if (negative != prompt.end())
-    throw UserError(text::cat("generate: the prompt has the token ", *negative, ", which is negative"));
+  check_not_negative("prompt", prompt);
   const auto length = static_cast<int64_t>(prompt.size());
   if (max_length > 0 && length > max_length)
     throw UserError(text::cat("generate: the prompt has ", length, " tokens, the model's longest text ", max_length));
@@ -79,6 +83,11 @@ TokenGenerator::TokenGenerator(Step step, MakeCache make_cache, const Lengths& l
                                std::vector<int64_t> end_tokens) {
   const generation::LanguageModel model{std::move(step), std::move(make_cache), lengths.max, lengths.long_text};
   state_ = std::make_shared<State>(State{model, {model, 1}, std::move(end_tokens)});
+}
+
+void TokenGenerator::forget() {
+  state_->cached.clear();
+  state_->guessed = {};
 }
 
 const std::vector<int64_t>& TokenGenerator::end_tokens() const { return state_->end_tokens; }

@@ -1,4 +1,5 @@
 #pragma once
+#include <string_view>
 #include <vector>
 
 #include <fulgurite/hub/generate.h>
@@ -26,6 +27,8 @@ namespace generation {
 
 /// The number of tokens at the beginning that two texts share.
 size_t shared_length(std::span<const int64_t> a, std::span<const int64_t> b);
+/// UserError for negative tokens; `name` says whose they are.
+void check_not_negative(std::string_view name, std::span<const int64_t> tokens);
 /// UserError for a prompt without tokens, with negative ones, or longer than the model's longest text (0: no limit).
 void check_prompt(std::span<const int64_t> prompt, int64_t max_length);
 
