@@ -136,18 +136,6 @@ std::vector<std::string> Config::strings(std::string_view key) const {
   return out;
 }
 
-std::vector<double> Config::numbers(std::string_view key) const {
-  const Node* node = find(*state_->object, key);
-  std::vector<double> out;
-  if (node == nullptr) return out;
-  if (!node->is(Node::Kind::array)) refuse_kind(state_->label, key, "a list of numbers");
-  for (const Node& item : node->items) {
-    if (!item.is_number()) refuse_kind(state_->label, key, "a list of numbers");
-    out.push_back(item.floating);
-  }
-  return out;
-}
-
 std::vector<int64_t> Config::integers(std::string_view key) const {
   const Node* node = find(*state_->object, key);
   std::vector<int64_t> out;

@@ -36,8 +36,6 @@ class Config {
   bool boolean(std::string_view key, bool otherwise) const;
   std::string string(std::string_view key, std::string_view otherwise) const;
   std::vector<std::string> strings(std::string_view key) const;
-  /// Empty if the key is absent.
-  std::vector<double> numbers(std::string_view key) const;
   /// Integers, or booleans as 0 and 1; a single integer is a list of one. Empty if the key is absent.
   std::vector<int64_t> integers(std::string_view key) const;
   /// Numbers; a single one is a list of one. Empty if the key is absent.
