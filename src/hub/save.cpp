@@ -113,11 +113,15 @@ std::string_view dtype_name(Dtype dtype) {
   }
 }
 
-// The text of config.json. A model of images and texts has a config for its language model, the part that is saved.
-std::string config_text(const std::string& folder) {
+bool has_vision(const std::vector<Slot>& slots) {
+  return std::any_of(slots.begin(), slots.end(), [](const Slot& slot) { return slot.name.starts_with("vis"); });
+}
+
+// The text of config.json. A model of images and texts has a config for its language model, which may be saved alone.
+std::string config_text(const std::string& folder, const std::vector<Slot>& slots) {
   const std::string text = read_text(join_path(folder, "config.json"));
   const Config config(text);
-  return config.has("text_config") ? config.object("text_config").text() : text;
+  return config.has("text_config") && !has_vision(slots) ? config.object("text_config").text() : text;
 }
 
 // The config with another dtype; the rest of the text is unchanged.
@@ -157,7 +161,7 @@ void save(const std::string& folder, const std::vector<Slot>& slots, const SaveO
     if (slot.name.ends_with(".lora.A"))
       throw UserError("hub::save: the model has LoRA; save_lora saves it alone, and merge_lora adds it to the weights");
   if (options.shard_bytes < 1) throw UserError("hub::save: shard_bytes must be positive");
-  const std::string config = with_dtype(config_text(options.like), dtype_of(slots));
+  const std::string config = with_dtype(config_text(options.like, slots), dtype_of(slots));
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) throw UserError(text::cat("hub::save: \"", folder, "\" cannot be created: ", error.message()));

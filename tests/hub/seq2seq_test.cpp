@@ -173,8 +173,8 @@ TEST("folders and sources that do not fit are refused") {
       [&] { hub::load_seq2seq(folder.path); },
       "\"model_type\" is \"llama\", which is not supported; models with an encoder and a decoder are loaded of "
       "the families t5, mt5");
-  expect_error([] { small_t5(R"(, "feed_forward_proj": "gated-tanh")"); },
-               "\"feed_forward_proj\" is \"gated-tanh\", which is not supported; there are silu, gelu, ");
+  expect_error([] { small_t5(R"(, "feed_forward_proj": "gated-laplace")"); },
+               "\"feed_forward_proj\" is \"gated-laplace\", which is not supported; there are gelu, ");
   expect_error(
       [] { models::make_t5({.buckets = 32, .max_distance = 16}); },
       "make_t5: there must be at least 4 buckets, and max_distance must exceed half of them; there are 32, and "

@@ -28,10 +28,10 @@ TensorMap run(const std::string& folder, const TensorMap& inputs, const hub::Loa
   for (const auto& [name, parameter] : nn::named_parameters(model))
     out["grad." + name] = parameter.grad().to(Dtype::f32);
   const std::vector<int64_t> prompt = tokens(0).to_vector<int64_t>();
-  GenerateOptions options{.max_tokens = inputs.at("count").item<int64_t>()};
-  const std::vector<int64_t> generated = TokenGenerator(model).generate(prompt, options);
-  options.prompt_lookup_tokens = 7;
-  if (TokenGenerator(model).generate(prompt, options) != generated)
+  GenerateOptions how{.max_tokens = inputs.at("count").item<int64_t>()};
+  const std::vector<int64_t> generated = TokenGenerator(model).generate(prompt, how);
+  how.prompt_lookup_tokens = 7;
+  if (TokenGenerator(model).generate(prompt, how) != generated)
     throw UserError("prompt lookup gives other tokens than plain generation");
   out["generated"] = tensor(generated);
   return out;
