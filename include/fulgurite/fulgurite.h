@@ -31,6 +31,7 @@
 #include <fulgurite/jit_values.h>
 #include <fulgurite/layer_hooks.h>
 #include <fulgurite/libtorch_names.h>
+#include <fulgurite/linalg.h>
 #include <fulgurite/loss_layers.h>
 #include <fulgurite/margin_losses.h>
 #include <fulgurite/memory.h>

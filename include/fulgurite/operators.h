@@ -1309,11 +1309,44 @@ using fulgurite::log_softmax;
 
 namespace linalg {
 
+/// The lower triangular L with L Lᵀ = A for symmetric positive definite A, or the upper one with Uᵀ U = A; that
+/// triangle of A is read. UserError if a matrix is not positive definite. (torch.linalg.cholesky)
+Tensor cholesky(const Tensor& A, bool upper = false, SourceLocation at = SourceLocation::here());
+/// The determinants of square matrices. (torch.linalg.det)
+Tensor det(const Tensor& A, SourceLocation at = SourceLocation::here());
+/// The eigenvalues of symmetric matrices in ascending order, and the eigenvectors as columns; UPLO "L" or "U" names the
+/// triangle that is read. (torch.linalg.eigh)
+std::tuple<Tensor, Tensor> eigh(const Tensor& A, std::string_view UPLO = "L", SourceLocation at =
+    SourceLocation::here());
+/// The inverses of square matrices. UserError for a singular one. (torch.linalg.inv)
+Tensor inv(const Tensor& A, SourceLocation at = SourceLocation::here());
 /// Another name of torch.matmul. (torch.linalg.matmul)
 Tensor matmul(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
 /// The product of a chain of matrices, in the order that takes the fewest multiplications; the ends may be vectors.
 /// (torch.linalg.multi_dot)
 Tensor multi_dot(const std::vector<Tensor>& tensors, SourceLocation at = SourceLocation::here());
+/// The pseudoinverses by Moore and Penrose: singular values up to max(atol, rtol times the largest one) count as 0;
+/// rtol is max(rows, columns) times the dtype's precision, or 0 with an atol. (torch.linalg.pinv)
+Tensor pinv(const Tensor& A, std::optional<Float> atol = {}, std::optional<Float> rtol = {}, SourceLocation at =
+    SourceLocation::here());
+/// Q with orthonormal columns and an upper triangular R, Q R = A. Mode "reduced", "complete" with a square Q, or "r"
+/// with an empty Q. (torch.linalg.qr)
+std::tuple<Tensor, Tensor> qr(const Tensor& A, std::string_view mode = "reduced", SourceLocation at =
+    SourceLocation::here());
+/// The signs of determinants, and the logarithms of their absolute values; 0 and minus infinity for a singular matrix.
+/// (torch.linalg.slogdet)
+std::tuple<Tensor, Tensor> slogdet(const Tensor& A, SourceLocation at = SourceLocation::here());
+/// X with A X = B, or without `left` X A = B, for square A; B may be a vector, or a batch of vectors with A's batch.
+/// UserError for a singular A. (torch.linalg.solve)
+Tensor solve(const Tensor& A, const Tensor& B, bool left = true, SourceLocation at = SourceLocation::here());
+/// X with A X = B, or without `left` X A = B, for a triangular A, whose other triangle is not read; unitriangular: nor
+/// is its diagonal, which counts as ones. (torch.linalg.solve_triangular)
+Tensor solve_triangular(const Tensor& A, const Tensor& B, bool upper, bool left = true, bool unitriangular = false,
+    SourceLocation at = SourceLocation::here());
+/// U, S and Vᵀ with U diag(S) Vᵀ = A, orthonormal columns of U and V, and S in descending order; full_matrices: U and V
+/// are square. (torch.linalg.svd)
+std::tuple<Tensor, Tensor, Tensor> svd(const Tensor& A, bool full_matrices = true, SourceLocation at =
+    SourceLocation::here());
 /// The norm of order ord of all elements, or along dimensions. (torch.linalg.vector_norm)
 Tensor vector_norm(const Tensor& x, Float ord = 2, const Dims& dim = {}, bool keepdim = false, std::optional<Dtype>
     dtype = {}, SourceLocation at = SourceLocation::here());
@@ -1402,6 +1435,9 @@ Tensor avg_pool(const Tensor& input, const Dims& kernel_size, const Dims& stride
 Tensor avg_pool_backward(const Tensor& grad, const Dims& size, const Dims& kernel_size, const Dims& stride, const Dims&
     padding, bool ceil_mode, bool count_include_pad, std::optional<Int> divisor_override, SourceLocation at =
     SourceLocation::here());
+/// The lower triangular L with L Lᵀ = A, of which the lower triangle is read. UserError if a matrix is not positive
+/// definite.
+Tensor cholesky(const Tensor& A, SourceLocation at = SourceLocation::here());
 /// The elements converted to another dtype; floating ones are cut toward zero for integers.
 Tensor convert_element_type(const Tensor& input, Dtype dtype, SourceLocation at = SourceLocation::here());
 /// Each window of the input [batch, channels, sizes…] times the weight [rows, channels / groups, kernel…], summed;
@@ -1414,6 +1450,9 @@ Tensor convolution_weight(const Tensor& grad, const Tensor& input, const Dims& k
     Dims& padding, const Dims& dilation, Int groups, SourceLocation at = SourceLocation::here());
 /// Writes source into destination's memory. The sizes and dtypes are equal.
 Tensor copy_(const Tensor& source, const Tensor& destination, SourceLocation at = SourceLocation::here());
+/// The eigenvalues of symmetric matrices, of which the lower triangle is read, in ascending order, and the eigenvectors
+/// as columns.
+std::tuple<Tensor, Tensor> eigh(const Tensor& A, SourceLocation at = SourceLocation::here());
 /// The cotangent of an embedding's weight: the rows of grad added up by index, in order; -1: no padding index.
 Tensor embedding_backward(const Tensor& grad, const Tensor& indices, Int num_embeddings, Int padding_idx, SourceLocation
     at = SourceLocation::here());
@@ -1473,6 +1512,9 @@ Tensor one_hot(const Tensor& input, Int num_classes, SourceLocation at = SourceL
 /// The tensor with `low` elements of a value before and `high` after it, in each dimension.
 Tensor pad(const Tensor& input, const Dims& low, const Dims& high, Float value, SourceLocation at =
     SourceLocation::here());
+/// Q with orthonormal columns and an upper triangular R, Q R = A; `complete` Q are square. The signs are those of
+/// Householder's reflections, as LAPACK chooses them.
+std::tuple<Tensor, Tensor> qr(const Tensor& A, bool complete, SourceLocation at = SourceLocation::here());
 /// Integers evenly distributed from low to below high, drawn from a state.
 Tensor random_integers(const Tensor& state, const Dims& size, Int low, Int high, Dtype dtype, SourceLocation at =
     SourceLocation::here());
@@ -1496,6 +1538,15 @@ Tensor slice(const Tensor& input, Int dim = 0, std::optional<Int> start = {}, st
     SourceLocation at = SourceLocation::here());
 /// The cotangent of softmax's input: (grad - sum(grad * output)) * output.
 Tensor softmax_backward(const Tensor& grad, const Tensor& output, Int dim, SourceLocation at = SourceLocation::here());
+/// X with A X = B, for batches of square matrices A, by LU factors with exchanged rows. UserError for a singular A.
+Tensor solve(const Tensor& A, const Tensor& B, SourceLocation at = SourceLocation::here());
+/// X with A X = B, for batches of triangular matrices A, whose other triangle is not read; of a unitriangular one
+/// neither is the diagonal, which counts as ones.
+Tensor solve_triangular(const Tensor& A, const Tensor& B, bool upper, bool unitriangular, SourceLocation at =
+    SourceLocation::here());
+/// U, S and Vᵀ with U diag(S) Vᵀ = A, orthonormal columns of U and V, and S in descending order; `full` U and V are
+/// square.
+std::tuple<Tensor, Tensor, Tensor> svd(const Tensor& A, bool full, SourceLocation at = SourceLocation::here());
 /// Numbers evenly distributed from low to below high, drawn from a state.
 Tensor uniform(const Tensor& state, const Dims& size, Float low, Float high, Dtype dtype, SourceLocation at =
     SourceLocation::here());
@@ -1615,6 +1666,8 @@ using fulgurite::var;
 using fulgurite::where;
 using fulgurite::nn::linear;
 using fulgurite::nn::relu;
+using fulgurite::linalg::det;
+using fulgurite::linalg::slogdet;
 
 }  // namespace prims
 

@@ -131,6 +131,10 @@ struct TensorMembers : TensorMethods {
   Tensor quantile(double q, std::optional<int64_t> dim = {}, bool keepdim = false,
                   std::string_view interpolation = "linear", SourceLocation at = SourceLocation::here()) const;
   Tensor matrix_power(int64_t n, SourceLocation at = SourceLocation::here()) const;
+  Tensor inverse(SourceLocation at = SourceLocation::here()) const;
+  Tensor pinverse(SourceLocation at = SourceLocation::here()) const;
+  Tensor logdet(SourceLocation at = SourceLocation::here()) const;
+  Tensor matrix_exp(SourceLocation at = SourceLocation::here()) const;
   Tensor fliplr(SourceLocation at = SourceLocation::here()) const;
   Tensor flipud(SourceLocation at = SourceLocation::here()) const;
   Tensor rot90(int64_t k = 1, const std::vector<int64_t>& dims = {0, 1},

@@ -169,6 +169,7 @@ struct TensorMethods {
   Tensor celu(Float alpha = 1.0, bool inplace = false, SourceLocation at = SourceLocation::here()) const;
   Tensor celu_(Float alpha = 1.0, bool inplace = false, SourceLocation at = SourceLocation::here()) const;
   Tensor channel_shuffle(Int groups, SourceLocation at = SourceLocation::here()) const;
+  Tensor cholesky(bool upper = false, SourceLocation at = SourceLocation::here()) const;
   std::vector<Tensor> chunk(Int chunks, Int dim = 0, SourceLocation at = SourceLocation::here()) const;
   Tensor clamp(const Operand& min = detail::no_operand(), const Operand& max = detail::no_operand(), SourceLocation at =
       SourceLocation::here()) const;
@@ -221,6 +222,7 @@ struct TensorMethods {
   Tensor cumsum_(Int dim, std::optional<Dtype> dtype = {}, SourceLocation at = SourceLocation::here()) const;
   Tensor deg2rad(SourceLocation at = SourceLocation::here()) const;
   Tensor deg2rad_(SourceLocation at = SourceLocation::here()) const;
+  Tensor det(SourceLocation at = SourceLocation::here()) const;
   Tensor diag(Int diagonal = 0, SourceLocation at = SourceLocation::here()) const;
   Tensor diag_embed(Int offset = 0, Int dim1 = -2, Int dim2 = -1, SourceLocation at = SourceLocation::here()) const;
   Tensor diagonal(Int offset = 0, Int dim1 = 0, Int dim2 = 1, SourceLocation at = SourceLocation::here()) const;
@@ -237,6 +239,7 @@ struct TensorMethods {
   Tensor dot(const Tensor& tensor, SourceLocation at = SourceLocation::here()) const;
   Tensor dropout(Float p = 0.5, bool training = true, bool inplace = false, SourceLocation at = SourceLocation::here())
       const;
+  std::tuple<Tensor, Tensor> eigh(std::string_view UPLO = "L", SourceLocation at = SourceLocation::here()) const;
   Tensor elu(Float alpha = 1.0, bool inplace = false, SourceLocation at = SourceLocation::here()) const;
   Tensor elu_(Float alpha = 1.0, bool inplace = false, SourceLocation at = SourceLocation::here()) const;
   Tensor embedding(const Tensor& weight, std::optional<Int> padding_idx = {}, std::optional<Float> max_norm = {}, Float
@@ -352,6 +355,7 @@ struct TensorMethods {
   Tensor interpolate(const Dims& size = {}, const Numbers& scale_factor = {}, std::string_view mode = "nearest",
       std::optional<bool> align_corners = {}, std::optional<bool> recompute_scale_factor = {}, bool antialias = false,
       SourceLocation at = SourceLocation::here()) const;
+  Tensor inv(SourceLocation at = SourceLocation::here()) const;
   Tensor isclose(const Tensor& other, Float rtol = 1e-05, Float atol = 1e-08, bool equal_nan = false, SourceLocation at
       = SourceLocation::here()) const;
   Tensor isfinite(SourceLocation at = SourceLocation::here()) const;
@@ -493,6 +497,8 @@ struct TensorMethods {
       const;
   Tensor permute(Int size0, Int size1, Int size2, Int size3, Int size4, Int size5, SourceLocation at =
       SourceLocation::here()) const;
+  Tensor pinv(std::optional<Float> atol = {}, std::optional<Float> rtol = {}, SourceLocation at =
+      SourceLocation::here()) const;
   Tensor pixel_shuffle(Int upscale_factor, SourceLocation at = SourceLocation::here()) const;
   Tensor pixel_unshuffle(Int downscale_factor, SourceLocation at = SourceLocation::here()) const;
   Tensor poisson_nll_loss(const Tensor& target, bool log_input = true, bool full = false, detail::OlderArgument
@@ -503,6 +509,7 @@ struct TensorMethods {
   Tensor prelu(const Tensor& weight, SourceLocation at = SourceLocation::here()) const;
   Tensor prod(std::optional<Int> dim = {}, bool keepdim = false, std::optional<Dtype> dtype = {}, SourceLocation at =
       SourceLocation::here()) const;
+  std::tuple<Tensor, Tensor> qr(std::string_view mode = "reduced", SourceLocation at = SourceLocation::here()) const;
   Tensor rad2deg(SourceLocation at = SourceLocation::here()) const;
   Tensor rad2deg_(SourceLocation at = SourceLocation::here()) const;
   Tensor reciprocal(SourceLocation at = SourceLocation::here()) const;
@@ -573,6 +580,7 @@ struct TensorMethods {
   Tensor sinh_(SourceLocation at = SourceLocation::here()) const;
   Tensor slice_scatter(const Tensor& src, Int dim = 0, std::optional<Int> start = {}, std::optional<Int> end = {}, Int
       step = 1, SourceLocation at = SourceLocation::here()) const;
+  std::tuple<Tensor, Tensor> slogdet(SourceLocation at = SourceLocation::here()) const;
   Tensor smooth_l1_loss(const Tensor& target, detail::OlderArgument size_average = {}, detail::OlderArgument reduce =
       {}, std::string_view reduction = "mean", Float beta = 1.0, SourceLocation at = SourceLocation::here()) const;
   Tensor softmax(Int dim, std::optional<Dtype> dtype = {}, SourceLocation at = SourceLocation::here()) const;
@@ -583,6 +591,9 @@ struct TensorMethods {
   Tensor softshrink_(Float lambd = 0.5, SourceLocation at = SourceLocation::here()) const;
   Tensor softsign(SourceLocation at = SourceLocation::here()) const;
   Tensor softsign_(SourceLocation at = SourceLocation::here()) const;
+  Tensor solve(const Tensor& B, bool left = true, SourceLocation at = SourceLocation::here()) const;
+  Tensor solve_triangular(const Tensor& B, bool upper, bool left = true, bool unitriangular = false, SourceLocation at =
+      SourceLocation::here()) const;
   std::tuple<Tensor, Tensor> sort(Int dim = -1, bool descending = false, bool stable = false, SourceLocation at =
       SourceLocation::here()) const;
   std::vector<Tensor> split(const Dims& split_size_or_sections, Int dim = 0, SourceLocation at = SourceLocation::here())
@@ -608,6 +619,7 @@ struct TensorMethods {
       SourceLocation::here()) const;
   Tensor sum(const Dims& dim = {}, bool keepdim = false, std::optional<Dtype> dtype = {}, SourceLocation at =
       SourceLocation::here()) const;
+  std::tuple<Tensor, Tensor, Tensor> svd(bool full_matrices = true, SourceLocation at = SourceLocation::here()) const;
   Tensor swapaxes(Int dim0, Int dim1, SourceLocation at = SourceLocation::here()) const;
   Tensor swapdims(Int dim0, Int dim1, SourceLocation at = SourceLocation::here()) const;
   Tensor t(SourceLocation at = SourceLocation::here()) const;

@@ -55,7 +55,9 @@ TEST("every operator gives the same bits for any layout of its tensors, in every
     if (c.contiguous_only || is_uninitialized(c)) continue;
     for (const Dtype dtype : {Dtype::f64, Dtype::f32, Dtype::bf16, Dtype::f16}) {
       const std::vector<Tensor> inputs = plain_inputs(c, dtype);
-      if (!answer_of(c, inputs).error.empty()) {
+      const std::string error = answer_of(c, inputs).error;
+      if (error.find("needs the dtype f32 or f64") != std::string::npos) continue;
+      if (!error.empty()) {
         refused += c.name + " " + std::string(name(dtype)) + "\n";
         continue;
       }

@@ -73,6 +73,8 @@ KernelTable scatter_kernels();
 KernelTable scatter_reduce_kernels();
 KernelTable arrange_kernels();
 KernelTable optimizer_kernels();
+KernelTable solving_kernels();
+KernelTable factorization_kernels();
 
 /// Copies `source` (any strides and dtype, broadcast to the destination's sizes) into `destination` (any strides and
 /// dtype).

@@ -43,6 +43,8 @@ SymbolList scatter_reduce_symbols();
 SymbolList matmul_symbols();
 SymbolList contraction_symbols();
 SymbolList einsum_symbols();
+SymbolList solving_symbols();
+SymbolList factorization_symbols();
 SymbolList convolution_symbols();
 SymbolList pooling_symbols();
 SymbolList pooling_function_symbols();

@@ -141,6 +141,24 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
 }
 }  // namespace nn
 namespace linalg {
+Tensor cholesky(const Tensor& A, bool upper, SourceLocation at) {
+  const Argument arguments[] = {Argument(A), Argument(upper)};
+  return dispatch(cholesky_symbol, arguments, at);
+}
+Tensor det(const Tensor& A, SourceLocation at) {
+  const Argument arguments[] = {Argument(A)};
+  return dispatch(det_symbol, arguments, at);
+}
+std::tuple<Tensor, Tensor> eigh(const Tensor& A, std::string_view UPLO, SourceLocation at) {
+  const Argument arguments[] = {Argument(A), Argument(UPLO)};
+  Results results;
+  dispatch(eigh_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+Tensor inv(const Tensor& A, SourceLocation at) {
+  const Argument arguments[] = {Argument(A)};
+  return dispatch(inv_symbol, arguments, at);
+}
 Tensor matmul(const Tensor& input, const Tensor& other, SourceLocation at) {
   const Argument arguments[] = {Argument(input), Argument(other)};
   return dispatch(matmul_symbol, arguments, at);
@@ -149,7 +167,70 @@ Tensor multi_dot(const std::vector<Tensor>& tensors, SourceLocation at) {
   const Argument arguments[] = {Argument(tensors)};
   return dispatch(multi_dot_symbol, arguments, at);
 }
+Tensor pinv(const Tensor& A, std::optional<Float> atol, std::optional<Float> rtol, SourceLocation at) {
+  const Argument arguments[] = {Argument(A), Argument(atol), Argument(rtol)};
+  return dispatch(pinv_symbol, arguments, at);
+}
+std::tuple<Tensor, Tensor> qr(const Tensor& A, std::string_view mode, SourceLocation at) {
+  const Argument arguments[] = {Argument(A), Argument(mode)};
+  Results results;
+  dispatch(qr_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+std::tuple<Tensor, Tensor> slogdet(const Tensor& A, SourceLocation at) {
+  const Argument arguments[] = {Argument(A)};
+  Results results;
+  dispatch(slogdet_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+Tensor solve(const Tensor& A, const Tensor& B, bool left, SourceLocation at) {
+  const Argument arguments[] = {Argument(A), Argument(B), Argument(left)};
+  return dispatch(solve_symbol, arguments, at);
+}
+Tensor solve_triangular(const Tensor& A, const Tensor& B, bool upper, bool left, bool unitriangular, SourceLocation at)
+    {
+  const Argument arguments[] = {Argument(A), Argument(B), Argument(upper), Argument(left), Argument(unitriangular)};
+  return dispatch(solve_triangular_symbol, arguments, at);
+}
+std::tuple<Tensor, Tensor, Tensor> svd(const Tensor& A, bool full_matrices, SourceLocation at) {
+  const Argument arguments[] = {Argument(A), Argument(full_matrices)};
+  Results results;
+  dispatch(svd_symbol, arguments, at, results);
+  return {results[0], results[1], results[2]};
+}
 }  // namespace linalg
+namespace prims {
+Tensor cholesky(const Tensor& A, SourceLocation at) {
+  const Argument arguments[] = {Argument(A)};
+  return dispatch(prims_cholesky_symbol, arguments, at);
+}
+std::tuple<Tensor, Tensor> eigh(const Tensor& A, SourceLocation at) {
+  const Argument arguments[] = {Argument(A)};
+  Results results;
+  dispatch(prims_eigh_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+std::tuple<Tensor, Tensor> qr(const Tensor& A, bool complete, SourceLocation at) {
+  const Argument arguments[] = {Argument(A), Argument(complete)};
+  Results results;
+  dispatch(prims_qr_symbol, arguments, at, results);
+  return {results[0], results[1]};
+}
+Tensor solve(const Tensor& A, const Tensor& B, SourceLocation at) {
+  const Argument arguments[] = {Argument(A), Argument(B)};
+  return dispatch(prims_solve_symbol, arguments, at);
+}
+Tensor solve_triangular(const Tensor& A, const Tensor& B, bool upper, bool unitriangular, SourceLocation at) {
+  const Argument arguments[] = {Argument(A), Argument(B), Argument(upper), Argument(unitriangular)};
+  return dispatch(prims_solve_triangular_symbol, arguments, at);
+}
+std::tuple<Tensor, Tensor, Tensor> svd(const Tensor& A, bool full, SourceLocation at) {
+  const Argument arguments[] = {Argument(A), Argument(full)};
+  Results results;
+  dispatch(prims_svd_symbol, arguments, at, results);
+  return {results[0], results[1], results[2]};
+}
+}  // namespace prims
 Tensor TensorMethods::addbmm(const Tensor& batch1, const Tensor& batch2, const Operand& beta, const Operand& alpha,
     SourceLocation at) const {
   return fulgurite::addbmm(static_cast<const Tensor&>(*this), batch1, batch2, beta, alpha, at);
@@ -189,11 +270,20 @@ Tensor TensorMethods::bilinear(const Tensor& input2, const Tensor& weight, const
 Tensor TensorMethods::bmm(const Tensor& mat2, SourceLocation at) const {
   return fulgurite::bmm(static_cast<const Tensor&>(*this), mat2, at);
 }
+Tensor TensorMethods::cholesky(bool upper, SourceLocation at) const {
+  return fulgurite::linalg::cholesky(static_cast<const Tensor&>(*this), upper, at);
+}
 Tensor TensorMethods::cosine_similarity(const Tensor& x2, Int dim, Float eps, SourceLocation at) const {
   return fulgurite::nn::cosine_similarity(static_cast<const Tensor&>(*this), x2, dim, eps, at);
 }
+Tensor TensorMethods::det(SourceLocation at) const {
+  return fulgurite::linalg::det(static_cast<const Tensor&>(*this), at);
+}
 Tensor TensorMethods::dot(const Tensor& tensor, SourceLocation at) const {
   return fulgurite::dot(static_cast<const Tensor&>(*this), tensor, at);
+}
+std::tuple<Tensor, Tensor> TensorMethods::eigh(std::string_view UPLO, SourceLocation at) const {
+  return fulgurite::linalg::eigh(static_cast<const Tensor&>(*this), UPLO, at);
 }
 Tensor TensorMethods::ger(const Tensor& vec2, SourceLocation at) const {
   return fulgurite::ger(static_cast<const Tensor&>(*this), vec2, at);
@@ -204,6 +294,9 @@ Tensor TensorMethods::hinge_embedding_loss(const Tensor& target, Float margin, d
 }
 Tensor TensorMethods::inner(const Tensor& other, SourceLocation at) const {
   return fulgurite::inner(static_cast<const Tensor&>(*this), other, at);
+}
+Tensor TensorMethods::inv(SourceLocation at) const {
+  return fulgurite::linalg::inv(static_cast<const Tensor&>(*this), at);
 }
 Tensor TensorMethods::kron(const Tensor& other, SourceLocation at) const {
   return fulgurite::kron(static_cast<const Tensor&>(*this), other, at);
@@ -237,6 +330,25 @@ Tensor TensorMethods::outer(const Tensor& vec2, SourceLocation at) const {
 }
 Tensor TensorMethods::pairwise_distance(const Tensor& x2, Float p, Float eps, bool keepdim, SourceLocation at) const {
   return fulgurite::nn::pairwise_distance(static_cast<const Tensor&>(*this), x2, p, eps, keepdim, at);
+}
+Tensor TensorMethods::pinv(std::optional<Float> atol, std::optional<Float> rtol, SourceLocation at) const {
+  return fulgurite::linalg::pinv(static_cast<const Tensor&>(*this), atol, rtol, at);
+}
+std::tuple<Tensor, Tensor> TensorMethods::qr(std::string_view mode, SourceLocation at) const {
+  return fulgurite::linalg::qr(static_cast<const Tensor&>(*this), mode, at);
+}
+std::tuple<Tensor, Tensor> TensorMethods::slogdet(SourceLocation at) const {
+  return fulgurite::linalg::slogdet(static_cast<const Tensor&>(*this), at);
+}
+Tensor TensorMethods::solve(const Tensor& B, bool left, SourceLocation at) const {
+  return fulgurite::linalg::solve(static_cast<const Tensor&>(*this), B, left, at);
+}
+Tensor TensorMethods::solve_triangular(const Tensor& B, bool upper, bool left, bool unitriangular, SourceLocation at)
+    const {
+  return fulgurite::linalg::solve_triangular(static_cast<const Tensor&>(*this), B, upper, left, unitriangular, at);
+}
+std::tuple<Tensor, Tensor, Tensor> TensorMethods::svd(bool full_matrices, SourceLocation at) const {
+  return fulgurite::linalg::svd(static_cast<const Tensor&>(*this), full_matrices, at);
 }
 Tensor TensorMethods::tensordot(const Tensor& b, const Dims& dims, const Dims& dims_b, SourceLocation at) const {
   return fulgurite::tensordot(static_cast<const Tensor&>(*this), b, dims, dims_b, at);

@@ -5,6 +5,7 @@
 #include <fulgurite/compositions.h>
 #include <fulgurite/data_dependent.h>
 #include <fulgurite/error.h>
+#include <fulgurite/linalg.h>
 #include <fulgurite/operators.h>
 #include <fulgurite/random.h>
 
@@ -156,6 +157,10 @@ Tensor TensorMembers::quantile(double q, std::optional<int64_t> dim, bool keepdi
 Tensor TensorMembers::matrix_power(int64_t n, SourceLocation at) const {
   return fulgurite::matrix_power(self(*this), n, at);
 }
+Tensor TensorMembers::inverse(SourceLocation at) const { return fulgurite::inverse(self(*this), at); }
+Tensor TensorMembers::pinverse(SourceLocation at) const { return fulgurite::pinverse(self(*this), at); }
+Tensor TensorMembers::logdet(SourceLocation at) const { return fulgurite::logdet(self(*this), at); }
+Tensor TensorMembers::matrix_exp(SourceLocation at) const { return fulgurite::matrix_exp(self(*this), at); }
 Tensor TensorMembers::fliplr(SourceLocation at) const { return fulgurite::fliplr(self(*this), at); }
 Tensor TensorMembers::flipud(SourceLocation at) const { return fulgurite::flipud(self(*this), at); }
 Tensor TensorMembers::rot90(int64_t k, const std::vector<int64_t>& dims, SourceLocation at) const {

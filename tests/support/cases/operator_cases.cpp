@@ -120,6 +120,7 @@ const std::vector<OperatorCase>& operator_cases() {
     add_creation_cases(all);
     add_composition_cases(all);
     add_ordering_cases(all);
+    add_linalg_cases(all);
     add_kink_cases(all);
     add_composition_kink_cases(all);
     add_window_cases(all);

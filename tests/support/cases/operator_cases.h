@@ -62,6 +62,7 @@ void add_window_cases(std::vector<OperatorCase>&);
 void add_creation_cases(std::vector<OperatorCase>&);
 void add_composition_cases(std::vector<OperatorCase>&);
 void add_ordering_cases(std::vector<OperatorCase>&);
+void add_linalg_cases(std::vector<OperatorCase>&);
 void add_kink_cases(std::vector<OperatorCase>&);
 void add_composition_kink_cases(std::vector<OperatorCase>&);
 

@@ -14,7 +14,7 @@ const KernelSet& kernel_set() {
       embedding_kernels(), gather_kernels(),         scatter_kernels(),   arrange_kernels(),
       optimizer_kernels(), cumulative_kernels(),     sort_kernels(),      selection_kernels(),
       search_kernels(),    convolution_kernels(),    pooling_kernels(),   interpolation_kernels(),
-      sampling_kernels(),  scatter_reduce_kernels(),
+      sampling_kernels(),  scatter_reduce_kernels(), solving_kernels(),   factorization_kernels(),
   };
   static const KernelSet set{tables, copy_elements, multiply_block, make_chain, 8};
   return set;
