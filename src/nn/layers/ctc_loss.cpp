@@ -87,7 +87,8 @@ Batch batch_of(const Tensor& log_probs, const Tensor& targets, const Tensor& inp
   check_lengths(b.input_lengths, log_probs.size(0), "input_lengths", at);
   check_lengths(b.target_lengths, targets.dim() == 2 ? targets.size(1) : targets.numel(), "target_lengths", at);
   const Tensor rows = targets.dim() == 2 ? targets : rows_of(targets, b.target_lengths, at);
-  const Tensor is_inside = lt(arange(rows.size(1), {}, at), unsqueeze(b.target_lengths, 1, at), at);
+  const Tensor positions = arange(rows.size(1), {}, at), ends = unsqueeze(b.target_lengths, 1, at);
+  const Tensor is_inside = lt(positions, ends, at);
   b.targets = where(is_inside, rows.to(Dtype::i64, at), o.blank, at);
   return b;
 }
@@ -122,7 +123,8 @@ Tensor last_alpha(const Batch& b, const Tensor& labels, SourceLocation at) {
   const auto emissions = unbind(emitted, 0, at), active = unbind(unsqueeze(steps_left, 2, at), 0, at);
   const Tensor is_start = lt(positions, 2, at);
   // Without a step there is one alignment: that of an empty target.
-  const Tensor nothing = where(eq(positions, 0, at), zeros_like(emissions[0], {}, at), impossible, at);
+  const Tensor is_first = eq(positions, 0, at), certain = zeros_like(emissions[0], {}, at);
+  const Tensor nothing = where(is_first, certain, impossible, at);
   Tensor alpha = where(active[0], where(is_start, emissions[0], impossible, at), nothing, at);
   for (size_t t = 1; t < emissions.size(); ++t)
     alpha = where(active[t], advance(alpha, emissions[t], may_skip, at), alpha, at);

@@ -108,7 +108,8 @@ Tensor maxima(const Tensor& rows, const Bags& bags, SourceLocation at) {
   if (bags.is_counted.defined()) candidates = where(column(bags.is_counted, at), values, -INFINITY, at);
   const Tensor largest = scatter_reduce(lowest, 0, index, candidates, "amax", false, at);
   const Tensor own_largest = gather(largest, 0, index, at);
-  Tensor is_largest = logical_or(eq(values, own_largest, at), isnan(values, at), at);
+  const Tensor is_equal = eq(values, own_largest, at), is_nan = isnan(values, at);
+  Tensor is_largest = logical_or(is_equal, is_nan, at);
   if (bags.is_counted.defined()) is_largest = logical_and(is_largest, column(bags.is_counted, at), at);
   const Tensor positions = column(arange(count, {}, at), at);
   const Tensor position = where(is_largest, positions, count, at);

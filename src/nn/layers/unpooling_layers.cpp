@@ -178,8 +178,9 @@ std::tuple<Tensor, Tensor> fractional_max_pool2d_with_indices(const Tensor& inpu
   const Tensor for_columns = select(drawn, 2, 0, at), for_rows = select(drawn, 2, 1, at);
   const Tensor left = window_starts(for_columns, width.hint(), windows[1], kernel[1], at);
   const Tensor top = window_starts(for_rows, height.hint(), windows[0], kernel[0], at);
-  const Tensor columns = add(unsqueeze(left, -1, at), arange(kernel[1], {}, at), 1, at);  // [N, C, windows, kernel]
-  const Tensor rows = add(unsqueeze(top, -1, at), arange(kernel[0], {}, at), 1, at);
+  const Tensor in_row = arange(kernel[1], {}, at), in_column = arange(kernel[0], {}, at);
+  const Tensor columns = add(unsqueeze(left, -1, at), in_row, 1, at);  // [N, C, windows, kernel]
+  const Tensor rows = add(unsqueeze(top, -1, at), in_column, 1, at);
   const Tensor row_offsets = mul(reshape(rows, {batch, channels, windows[0], 1, kernel[0], 1}, at), width, at);
   const Tensor index = add(row_offsets, reshape(columns, {batch, channels, 1, windows[1], 1, kernel[1]}, at), 1, at);
   const Tensor flat = reshape(images, {batch, channels, height * width}, at);
