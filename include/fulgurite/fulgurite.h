@@ -41,6 +41,7 @@
 #include <fulgurite/nn.h>
 #include <fulgurite/normalization_layers.h>
 #include <fulgurite/number.h>
+#include <fulgurite/numeric_functions.h>
 #include <fulgurite/operators.h>
 #include <fulgurite/optim.h>
 #include <fulgurite/optimizers.h>
