@@ -2,10 +2,14 @@
 
 namespace fulgurite::hub {
 
+bool is_seq2seq(const Config& config) {
+  const std::string type = config.model_type();
+  return type == "t5" || type == "mt5";
+}
+
 Seq2SeqLM load_seq2seq(const std::string& folder, const LoadOptions& options) {
   const Config config = Config::read(folder);
-  const std::string type = config.model_type();
-  if (type == "t5" || type == "mt5") return {load<models::T5>(folder, options)};
+  if (is_seq2seq(config)) return {load<models::T5>(folder, options)};
   config.refuse("model_type", "models with an encoder and a decoder are loaded of the families t5, mt5");
 }
 

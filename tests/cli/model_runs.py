@@ -68,6 +68,43 @@ def test_generate_with_a_model(cli):
     cli.good(*generate, "--dtype", "bf16")
 
 
+def write_t5(folder):
+    """A T5 of random weights with the tokenizer of write_model."""
+    write_model(folder)
+    config = {"model_type": "t5", "vocab_size": 29, "d_model": 16, "d_kv": 4, "d_ff": 24, "num_layers": 1,
+              "num_heads": 2, "dtype": "float32", "eos_token_id": 28, "decoder_start_token_id": 0}
+    (folder / "config.json").write_text(json.dumps(config))
+    attention = {f"{part}.weight": [16, 8] if part == "o" else [8, 16] for part in "qkvo"}
+    tensors = {"shared.weight": [29, 16]}
+    for stack, layers in (("encoder", ["SelfAttention", "DenseReluDense"]),
+                          ("decoder", ["SelfAttention", "EncDecAttention", "DenseReluDense"])):
+        tensors[f"{stack}.final_layer_norm.weight"] = [16]
+        for number, layer in enumerate(layers):
+            at = f"{stack}.block.0.layer.{number}."
+            tensors[at + "layer_norm.weight"] = [16]
+            if layer == "DenseReluDense":
+                tensors |= {at + layer + ".wi.weight": [24, 16], at + layer + ".wo.weight": [16, 24]}
+            else:
+                tensors |= {f"{at}{layer}.{name}": shape for name, shape in attention.items()}
+            if layer == "SelfAttention":
+                tensors[at + layer + ".relative_attention_bias.weight"] = [32, 2]
+    write_tensors(folder / "model.safetensors", tensors)
+    return folder
+
+
+def test_generate_with_a_t5(cli):
+    folder = str(write_t5(cli.folder / "t5_model"))
+    generate = ("generate", "--model", folder, "--prompt", "hello", "--max-tokens", "9", "--temperature", "0")
+    result = json.loads(cli.good(*generate, "--json"))
+    expect_equal(cli.good(*generate), result["text"] + "\n", "the text of --json")
+    expect_equal(result["prompt_tokens"], [LETTERS.index(letter) for letter in "hello"], "the source's tokens")
+    expect(0 < len(result["tokens"]) <= 9, "the number of tokens")
+    expect(cli.good(*generate[:4], "other", *generate[5:]) != result["text"] + "\n", "another source, the same text")
+    cli.bad(*generate, "--chat", status=1, message="--chat is for language models")
+    report = json.loads(cli.good("inspect", folder, "--json"))
+    expect(report["supported"] and report["cache_bytes"] == 1024 * 2 * 8 * 4, "the report of inspect")
+
+
 def test_generate_reads_the_prompt_from_stdin(cli):
     folder = str(write_model(cli.folder / "stdin_model"))
     flags = ("generate", "--model", folder, "--max-tokens", "5", "--temperature", "0", "--json")

@@ -59,6 +59,8 @@ inline models::KeyValueCache make_cache(const Seq2SeqLM& model, int64_t capacity
   return std::visit([&](const auto& any) { return make_cache(any, capacity, batch); }, model.model);
 }
 
+/// True for the config of a family that `load_seq2seq` loads.
+bool is_seq2seq(const Config& config);
 /// Loads a model of the family that the folder's config.json names. UserError if the library does not have it.
 Seq2SeqLM load_seq2seq(const std::string& folder, const LoadOptions& options = {});
 
@@ -102,10 +104,16 @@ class Seq2SeqTextGenerator {
   /// Returns the text for a source. `on_text` is called with each new part of it, as TextGenerator::generate does.
   std::string generate(std::string_view source, const GenerateOptions& options = {},
                        const std::function<void(std::string_view)>& on_text = {});
+  /// Returns the text for a source's tokens.
+  std::string generate(const std::vector<int64_t>& source, const GenerateOptions& options = {},
+                       const std::function<void(std::string_view)>& on_text = {});
+  /// The tokens that the last call generated.
+  const std::vector<int64_t>& generated() const { return generated_; }
 
  private:
   Seq2SeqGenerator tokens_;
   Tokenizer text_;
+  std::vector<int64_t> generated_;
 };
 
 }  // namespace fulgurite

@@ -54,9 +54,34 @@ void print_json(const std::string& prompt, const std::vector<int64_t>& tokens, c
                           .c_str());
 }
 
+template <class Generator>
+int generate_once(Generator& generator, const GenerateFlags& flags, const std::string& prompt,
+                  const std::vector<int64_t>& tokens) {
+  const double begin = seconds();
+  const std::string text = generator.generate(tokens, flags.options, [&](std::string_view part) {
+    if (!flags.as_json) show(part);
+  });
+  if (flags.as_json) print_json(prompt, tokens, text, generator.generated(), seconds() - begin);
+  else std::fputc('\n', stdout);
+  return 0;
+}
+
+// The prompt is the source, for which the model writes a text.
+int generate_for_source(const GenerateFlags& flags) {
+  if (flags.is_chat)
+    throw UserError("--chat is for language models; this model writes a text for --prompt, which is its source");
+  const Tokenizer tokenizer = Tokenizer::load(flags.model);
+  hub::Seq2SeqLM model = hub::load_seq2seq(flags.model, {.dtype = dtype_of(flags.dtype)});
+  if (!flags.adapter.empty()) model = hub::merge_lora(hub::load_lora(model, flags.adapter));
+  Seq2SeqTextGenerator generator(model, tokenizer);
+  const std::string source = flags.has_prompt ? flags.prompt : read_stdin();
+  return generate_once(generator, flags, source, tokenizer.encode(source).ids);
+}
+
 }  // namespace
 
 int generate_text(const GenerateFlags& flags) {
+  if (hub::is_seq2seq(hub::Config::read(flags.model))) return generate_for_source(flags);
   const Tokenizer tokenizer = Tokenizer::load(flags.model);
   hub::CausalLM model = hub::load_causal_lm(flags.model, {.dtype = dtype_of(flags.dtype)});
   if (!flags.adapter.empty()) model = hub::merge_lora(hub::load_lora(model, flags.adapter));
@@ -73,13 +98,7 @@ int generate_text(const GenerateFlags& flags) {
     prompt = tokenizer.apply_chat_template(messages, {.add_generation_prompt = true});
   }
   const std::vector<int64_t> tokens = tokenizer.encode(prompt, {.add_special_tokens = !flags.is_chat}).ids;
-  const double begin = seconds();
-  const std::string text = generator.generate(tokens, flags.options, [&](std::string_view part) {
-    if (!flags.as_json) show(part);
-  });
-  if (flags.as_json) print_json(prompt, tokens, text, generator.generated(), seconds() - begin);
-  else std::fputc('\n', stdout);
-  return 0;
+  return generate_once(generator, flags, prompt, tokens);
 }
 
 }  // namespace fulgurite::cli

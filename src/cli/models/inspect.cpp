@@ -104,14 +104,27 @@ void measure_clip(const std::string& folder, const hub::Config& config, Report& 
   report.vector_size = model.text_projection.weight.size(0);
 }
 
-void measure_language_model(const std::string& folder, const hub::Config&, Report& report) {
-  report.kind = "language model";
-  const hub::CausalLM model = hub::load_causal_lm(folder);  // maps the files
-  measure_weights(model, report);
-  report.max_tokens = model.max_length();
+template <class Model>
+void measure_cache(const Model& model, Report& report) {
   const models::KeyValueCache cache = make_cache(model, cache_tokens, 1);
   for (const Tensor& tensor : cache.keys) report.cache_bytes += bytes_of(tensor);
   for (const Tensor& tensor : cache.values) report.cache_bytes += bytes_of(tensor);
+}
+
+// Loading maps the files.
+void measure_language_model(const std::string& folder, const hub::Config&, Report& report) {
+  report.kind = "language model";
+  const hub::CausalLM model = hub::load_causal_lm(folder);
+  measure_weights(model, report);
+  report.max_tokens = model.max_length();
+  measure_cache(model, report);
+}
+
+void measure_seq2seq(const std::string& folder, const hub::Config&, Report& report) {
+  report.kind = "encoder and decoder of texts";
+  const hub::Seq2SeqLM model = hub::load_seq2seq(folder);
+  measure_weights(model, report);
+  measure_cache(model, report);
 }
 
 using Measure = void (*)(const std::string& folder, const hub::Config& config, Report& report);
@@ -122,8 +135,8 @@ struct Family {
 };
 
 constexpr Family families[] = {
-    {"bert", &measure_bert}, {"roberta", &measure_bert},  {"xlm-roberta", &measure_bert},
-    {"vit", &measure_vit},   {"resnet", &measure_resnet}, {"clip", &measure_clip},
+    {"bert", &measure_bert},     {"roberta", &measure_bert}, {"xlm-roberta", &measure_bert}, {"vit", &measure_vit},
+    {"resnet", &measure_resnet}, {"clip", &measure_clip},    {"t5", &measure_seq2seq},       {"mt5", &measure_seq2seq},
 };
 
 Measure measure_of(const std::string& model_type) {

@@ -116,7 +116,8 @@ int generate(const std::vector<std::string>& arguments) {
   flags.text("model", "FOLDER", given.model, "a folder of a Hugging Face model");
   flags.text("adapter", "FOLDER", given.adapter, "the LoRA of a folder, which changes the model");
   flags.text("checkpoint", "FOLDER", checkpoint, "the --out folder of a training run");
-  flags.text("prompt", "TEXT", given.prompt, "the text to continue (a new line; with --model: stdin)");
+  flags.text("prompt", "TEXT", given.prompt,
+             "the text to continue, or a T5's source (a new line; with --model: stdin)");
   flags.integer("tokens", options.max_tokens, 0, 1 << 30, "tokens to add; characters with --checkpoint");
   flags.integer("max-tokens", max_tokens, 0, 1 << 30, "the same as --tokens");
   flags.number("temperature", options.temperature, 0, 100, "0: always the likeliest");

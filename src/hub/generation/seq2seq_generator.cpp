@@ -85,9 +85,13 @@ Seq2SeqTextGenerator::Seq2SeqTextGenerator(hub::Seq2SeqLM model, Tokenizer text)
 
 std::string Seq2SeqTextGenerator::generate(std::string_view source, const GenerateOptions& options,
                                            const std::function<void(std::string_view)>& on_text) {
-  const std::vector<int64_t> tokens = text_.encode(source).ids;
+  return generate(text_.encode(source).ids, options, on_text);
+}
+
+std::string Seq2SeqTextGenerator::generate(const std::vector<int64_t>& source, const GenerateOptions& options,
+                                           const std::function<void(std::string_view)>& on_text) {
   return generation::text_of({text_, {}, options.stop}, on_text,
-                             [&](const auto& on_token) { tokens_.generate(tokens, options, on_token); });
+                             [&](const auto& on_token) { generated_ = tokens_.generate(source, options, on_token); });
 }
 
 }  // namespace fulgurite
