@@ -84,6 +84,21 @@ TEST("targets and options that do not fit are errors") {
   expect_equal(nn::named_parameters(hub::with_lora(model, {.targets = {"all-linear"}})).size(), size_t{42});
 }
 
+TEST("layers that a model does not have get no LoRA") {
+  const hub::Config config(
+      R"({"model_type": "t5", "vocab_size": 13, "d_model": 8, "d_kv": 4, "d_ff": 12, "num_heads": 2,
+                               "num_layers": 1, "feed_forward_proj": "gated-gelu"})");
+  const auto model = models::T5::from_config(config, models::LayerMaker());
+  const models::T5 adapted = hub::with_lora(model, {.targets = {"all-linear"}});
+  int64_t trained = 0;  // A and B of four layers in each of three attentions, and of three in two feed-forward layers
+  for (const Tensor& parameter : nn::parameters(adapted)) trained += parameter.requires_grad() ? 1 : 0;
+  expect_equal(trained, 2 * (3 * 4 + 2 * 3));
+  const Tensor source = tensor({{1, 2, 3}}), labels = tensor({{4, 5}});
+  expect(equal(adapted(source, labels), model(source, labels)));
+  expect_error([&] { hub::with_lora(model, {.targets = {"wi"}}); },
+               "with_lora: the model has no linear layer wi; there are q, k, v, o, wi_0, wi_1, wo");
+}
+
 TEST("folders of peft that do not fit are errors") {
   const TestFolder folder;
   const models::Llama model = small_llama();

@@ -29,6 +29,9 @@ CASES = {
     "tied": ("Qwen3Config", {"tie_word_embeddings": True, "head_dim": 16}, None),
     "lora": ("LlamaConfig", {}, {"r": 4, "lora_alpha": 8, "target_modules": ATTENTION}),
     "lora all": ("Qwen2Config", {"tie_word_embeddings": True}, {"r": 16, "lora_alpha": 16, "target_modules": ALL}),
+    "gemma": ("Gemma2Config", {"head_dim": 16, "sliding_window": 8, "pad_token_id": 3}, None),
+    "fused": ("Phi3Config", {"pad_token_id": 3, "sliding_window": 8},
+              {"r": 4, "lora_alpha": 8, "target_modules": ["qkv_proj", "o_proj", "gate_up_proj", "down_proj"]}),
     "rslora": ("MistralConfig", {}, {"r": 8, "lora_alpha": 4, "use_rslora": True, "target_modules": ALL}),
 }
 

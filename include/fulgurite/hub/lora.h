@@ -42,7 +42,9 @@ struct LinearCollector {
   template <class T>
   void leaf(T&) {}
   void leaf(Tensor& tensor) { tensors.push_back(&tensor); }
-  void node(nn::Linear& layer) { layers.push_back({joined(), &layer}); }
+  void node(nn::Linear& layer) {
+    if (layer.weight.defined()) layers.push_back({joined(), &layer});
+  }
   template <class T>
   void node(T&) {}
   void enter(std::string_view name) { path.emplace_back(name); }
