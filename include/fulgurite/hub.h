@@ -9,6 +9,7 @@
 #include <fulgurite/hub/config.h>
 #include <fulgurite/hub/generate.h>
 #include <fulgurite/hub/gguf.h>
+#include <fulgurite/hub/image_classifier.h>
 #include <fulgurite/hub/image_processor.h>
 #include <fulgurite/hub/lora.h>
 #include <fulgurite/hub/seq2seq.h>

@@ -11,6 +11,7 @@ int generate(const std::vector<std::string>& arguments);
 int finetune(const std::vector<std::string>& arguments);
 int tokenize(const std::vector<std::string>& arguments);
 int embed(const std::vector<std::string>& arguments);
+int classify(const std::vector<std::string>& arguments);
 int inspect(const std::vector<std::string>& arguments);
 int convert(const std::vector<std::string>& arguments);
 int serve(const std::vector<std::string>& arguments);

@@ -26,6 +26,7 @@ constexpr Command commands[] = {
     {"finetune", "train a language model on texts or chats", fulgurite::cli::finetune},
     {"tokenize", "print the tokens of texts", fulgurite::cli::tokenize},
     {"embed", "print the vectors of texts", fulgurite::cli::embed},
+    {"classify", "print the classes of images", fulgurite::cli::classify},
     {"serve", "answer the requests of OpenAI's clients with a language model", fulgurite::cli::serve},
     {"inspect", "describe a folder of a Hugging Face model", fulgurite::cli::inspect},
     {"convert", "write a folder of a Hugging Face model from a GGUF file", fulgurite::cli::convert},

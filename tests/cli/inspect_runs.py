@@ -1,4 +1,4 @@
-"""`fulgurite inspect` on folders of encoders and classifiers."""
+"""`fulgurite inspect` and `classify` on folders of encoders and classifiers."""
 import json
 
 from harness import expect, expect_equal
@@ -60,6 +60,20 @@ def test_inspect_images(cli):
     done = cli.run("inspect", str(body))
     expect(done.returncode == 1 and 'supported    no: ' in done.stdout and '"hidden_act" is "swiglu"' in done.stdout,
            done.stdout)
+
+
+def test_classify(cli):
+    folder = write_classifier(cli.folder / "classify_vit")
+    cli.bad("classify", status=2, message="--model is missing")
+    cli.bad("classify", "--model", str(folder), status=1, message="has no preprocessor_config.json")
+    (folder / "preprocessor_config.json").write_text('{"image_processor_type": "ViTImageProcessor", "size": 8}')
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "model_type": "clip"}))
+    cli.bad("classify", "--model", str(folder), status=1, message="images are classified by the families")
+    (folder / "config.json").write_text(json.dumps(config))
+    expect_equal(cli.run("classify", "--model", str(folder), input="").stdout, "", "output without images")
+    done = cli.run("classify", "--model", str(folder), input=f"{cli.folder}/nowhere.png\n")
+    expect(done.returncode == 1 and "nowhere.png" in done.stderr, done.stderr)
 
 
 def test_inspect_texts_and_images(cli):

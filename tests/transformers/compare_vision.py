@@ -10,9 +10,11 @@ import sys
 import tempfile
 
 try:
+    import PIL.Image
     import safetensors.torch
     import torch
     import transformers
+    import transformers.models.vit.image_processing_pil_vit as vit_images
 except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
@@ -214,11 +216,14 @@ class Comparison:
             self.failures.append(message)
 
     def run(self, case, model_folder, *options):
+        flags = [*options, *(["--train", "1"] if case.trains else []), *(["--interpolate", "1"] if case.size else [])]
+        return self.run_program(case.family, model_folder, case.inputs, *flags)
+
+    def run_program(self, kind, model_folder, inputs, *flags):
         """Returns the tensors that run_vision writes."""
         given, result = self.folder / "inputs.safetensors", self.folder / "result.safetensors"
-        safetensors.torch.save_file(case.inputs, given)
-        flags = [*options, *(["--train", "1"] if case.trains else []), *(["--interpolate", "1"] if case.size else [])]
-        command = [self.program, case.family, model_folder, given, result, *flags]
+        safetensors.torch.save_file(inputs, given)
+        command = [self.program, kind, model_folder, given, result, *flags]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             self.failures.append(f"{model_folder.name}: {done.stderr.strip()}")
@@ -242,6 +247,8 @@ class Comparison:
             self.expect(ours[name].shape == theirs[name].shape and far < 1e-4, f"{title}: {name} differs by {far:.1e}")
         self.compare_saved(title, case, saved)
         self.compare_bf16(title, case, model_folder, theirs)
+        if case.family.endswith("classifier") and case.image_config.num_channels == 3:
+            self.compare_classes(title, case, model_folder)
 
     def compare_saved(self, title, case, saved):
         """A saved model has the outputs of the model, after training with the same statistics."""
@@ -267,6 +274,23 @@ class Comparison:
 
     def expect_near(self, title, far, limit):
         self.expect(far <= 2 * limit, f"{title} differ by {far:.1e}, PyTorch's by {limit:.1e}")
+
+    def compare_classes(self, title, case, model_folder):
+        """Labels and scores of the pipeline of transformers."""
+        rows = case.config.image_size if case.family == "vit_classifier" else 48
+        processor = vit_images.ViTImageProcessorPil(size={"height": rows, "width": rows})
+        processor.save_pretrained(model_folder)
+        pipeline = transformers.ImageClassificationPipeline(model=case.model.eval(), image_processor=processor)
+        pixels = {f"pixels.{i}": torch.randint(0, 256, (20 + 9 * i, 31, 3)) for i in range(3)}
+        ours = self.run_program("classifier", model_folder, pixels)
+        for i, image in enumerate(pixels.values()) if ours else ():
+            theirs = pipeline(PIL.Image.fromarray(image.byte().numpy()), top_k=4)
+            labels = [case.config.id2label[index] for index in ours[f"indices.{i}"].tolist()]
+            self.expect(labels == [one["label"] for one in theirs], f"{title}: other classes {labels}, not {theirs}")
+            scores = torch.tensor([one["score"] for one in theirs])
+            far = (ours[f"scores.{i}"] - scores).abs().max().item() if len(labels) == len(theirs) else float("inf")
+            self.expect(far < 1e-5, f"{title}: scores of classes differ by {far:.1e}")
+        case.model.train(case.trains)
 
     def finish_family(self, family):
         """The errors of a few logits vary by more than a factor of 2 from model to model: their mean is compared."""

@@ -4,7 +4,7 @@
 // CLASS is vit, vit_classifier, resnet, resnet_classifier or clip. INPUTS has "images" [batch, channels, rows,
 // columns]; "labels" for classifiers, "tokens" and perhaps "mask" for clip, for others the weights "weight.NAME" of the
 // outputs in the loss, a sum. RESULT has the outputs, "loss", the gradient of each parameter as "grad.NAME" and each
-// buffer as "buffer.NAME".
+// buffer as "buffer.NAME". CLASS is classifier for ImageClassifier, and INPUTS then has the images "pixels.i".
 #include <iostream>
 
 #include <fulgurite/fulgurite.h>
@@ -100,11 +100,35 @@ TensorMap run(const std::string& folder, const TensorMap& inputs, const Settings
   return out;
 }
 
+/// "scores.i" and "indices.i" of the classes of the image "pixels.i" [rows, columns, 3], as ImageClassifier gives them.
+TensorMap run_classifier(const std::string& folder, const TensorMap& inputs, const Settings& settings) {
+  const ImageClassifier classifier = ImageClassifier::load(folder, settings.load);
+  std::vector<hub::Image> images;
+  for (const auto& [name, pixels] : inputs) {
+    const std::vector<int64_t> numbers = pixels.to_vector<int64_t>();
+    images.push_back({pixels.size(0), pixels.size(1), {numbers.begin(), numbers.end()}});
+  }
+  TensorMap out;
+  const auto results = classifier.classify(images, {.classes = 4, .batch_size = 2});
+  for (size_t i = 0; i < results.size(); ++i) {
+    std::vector<double> scores;
+    std::vector<int64_t> indices;
+    for (const ImageClass& one : results[i]) {
+      scores.push_back(one.score);
+      indices.push_back(one.index);
+    }
+    out["scores." + std::to_string(i)] = tensor(scores);
+    out["indices." + std::to_string(i)] = tensor(indices);
+  }
+  return out;
+}
+
 TensorMap run_class(const std::string& kind, const std::string& folder, const TensorMap& inputs, const Settings& set) {
   if (kind == "vit") return run<models::Vit>(folder, inputs, set);
   if (kind == "vit_classifier") return run<models::VitClassifier>(folder, inputs, set);
   if (kind == "resnet") return run<models::Resnet>(folder, inputs, set);
   if (kind == "resnet_classifier") return run<models::ResnetClassifier>(folder, inputs, set);
+  if (kind == "classifier") return run_classifier(folder, inputs, set);
   if (kind == "clip") return run<models::Clip>(folder, inputs, set);
   throw UserError("there is no class " + kind);
 }
