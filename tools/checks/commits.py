@@ -9,7 +9,7 @@ import sys
 
 LONGEST_SUBJECT = 72
 # Verbs that look like a plural or a past form.
-VERBS = {"pass", "address", "access", "process", "express", "focus", "bypass", "discuss", "compress", "feed", "embed", "need", "speed", "bring", "string"}
+VERBS = {"pass", "guess", "address", "access", "process", "express", "focus", "bypass", "discuss", "compress", "feed", "embed", "need", "speed", "bring", "string"}
 NOT_VERBS = {"a", "an", "the", "this", "these", "there", "it", "what", "which", "who", "where", "whether", "when", "why", "how", "all", "some", "no", "more", "new"}
 STATEMENT = re.compile(
     r"^\S+(?: \S+){0,3}(?<! what)(?<! that)(?<! which) "
