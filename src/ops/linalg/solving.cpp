@@ -42,9 +42,8 @@ bool is_vector(const Tensor& A, const Tensor& B) {
 /// then those of a matrix nearby.
 Tensor invertible(const Tensor& A, const Tensor& determinant) {
   const Tensor is_singular = eq(determinant, 0);
-  const Tensor magnitudes = abs(A);
-  const Tensor largest = amax(magnitudes, {-2, -1}, false);
-  const Tensor scale = clamp_min(largest, 1e-30);
+  const Tensor size = linalg::vector_norm(A, 2.0, {-2, -1});
+  const Tensor scale = clamp_min(size, 1e-30);
   const Tensor step = mul(scale, A.dtype() == Dtype::f64 ? 1.5e-8 : 3.5e-4);
   const Tensor shift = where(is_singular, step, 0);
   const Tensor column = unsqueeze(shift, -1);
