@@ -84,8 +84,6 @@ bool Config::is_null(std::string_view key) const {
   return node != nullptr && node->is(Node::Kind::null);
 }
 
-std::string Config::text() const { return json::print(*state_->object) + "\n"; }
-
 std::string Config::model_type() const {
   if (!has("model_type")) throw UserError(text::cat(state_->label, ": there is no \"model_type\""));
   return string("model_type", "");

@@ -109,6 +109,7 @@ GemmaOptions options_of(const Config& config) {
   GemmaOptions o = later_options(text, family != "gemma2");
   if (family == "gemma2") read_caps(o, text, 50, 30);
   else read_caps(o, text, 0, 0);
+  if (family == "gemma3") o.tied = config.boolean("tie_word_embeddings", true);
   return o;
 }
 

@@ -117,11 +117,24 @@ bool has_vision(const std::vector<Slot>& slots) {
   return std::any_of(slots.begin(), slots.end(), [](const Slot& slot) { return slot.name.starts_with("vis"); });
 }
 
-// The text of config.json. A model of images and texts has a config for its language model, which may be saved alone.
+// Sets a member of an object.
+void set(json::Node& object, const std::string& name, const json::Node& value) {
+  const auto at = std::find_if(object.members.begin(), object.members.end(),
+                               [&](const json::Member& member) { return member.name == name; });
+  if (at != object.members.end()) at->value = value;
+  else object.members.push_back({name, value});
+}
+
+// The text of config.json. A model of images and texts has a config for its language model, which may be saved alone;
+// the outer one says if the output layer has weights of its own.
 std::string config_text(const std::string& folder, const std::vector<Slot>& slots) {
   const std::string text = read_text(join_path(folder, "config.json"));
-  const Config config(text);
-  return config.has("text_config") && !has_vision(slots) ? config.object("text_config").text() : text;
+  if (!Config(text).has("text_config") || has_vision(slots)) return text;
+  const json::Node whole = json::parse(text);
+  json::Node part = whole.at("text_config", json::Node::Kind::object);
+  for (const char* name : {"tie_word_embeddings", "dtype", "torch_dtype"})
+    if (const json::Node* value = whole.find(name)) set(part, name, *value);
+  return json::print(part) + "\n";
 }
 
 // The config with another dtype; the rest of the text is unchanged.

@@ -145,19 +145,22 @@ TEST("caps, windows and the token for padding that are null are none") {
 
 TEST("the language model of a Gemma for images and texts is loaded, and saved alone") {
   const TestFolder folder, saved;
-  const models::Gemma model = gemma("gemma3_text");
+  const models::Gemma model = gemma("gemma3_text", R"(, "tie_word_embeddings": false)");
   TensorMap tensors;
   for (const auto& [name, tensor] : tensors_in_files(model)) tensors["language_model." + name] = tensor;
   tensors["vision_tower.embeddings.weight"] = ones({2});
   tensors["multi_modal_projector.mm_soft_emb_norm.weight"] = ones({2});
   save_safetensors(folder.file("model.safetensors"), tensors, {{"format", "pt"}});
-  write_text(folder.file("config.json"),
-             R"({"model_type": "gemma3", "vision_config": {}, "text_config": )" + gemma_config("gemma3_text") + "}");
+  write_text(folder.file("config.json"), R"({"model_type": "gemma3", "vision_config": {}, "text_config": )" +
+                                             gemma_config("gemma3_text") +
+                                             R"(, "dtype": "float32", "tie_word_embeddings": false})");
   const Tensor tokens = tensor({{3, 1, 4}});
   const hub::CausalLM loaded = hub::load_causal_lm(folder.path);
   expect(equal(loaded(tokens), model(tokens)));
   hub::save(loaded, saved.path, {.like = folder.path});
-  expect_equal(hub::Config::read(saved.path).model_type(), std::string("gemma3_text"));
+  const hub::Config config = hub::Config::read(saved.path);
+  expect_equal(config.model_type(), std::string("gemma3_text"));
+  expect(!config.boolean("tie_word_embeddings", true) && config.dtype() == Dtype::f32);
   expect(equal(hub::load<models::Gemma>(saved.path)(tokens), model(tokens)));
 }
 

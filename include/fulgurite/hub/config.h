@@ -46,8 +46,6 @@ class Config {
   std::vector<std::string> keys(std::string_view key) const;
   /// An object in this one; empty if the key is absent.
   Config object(std::string_view key) const;
-  /// The object as JSON.
-  std::string text() const;
   /// "dtype" or the older "torch_dtype": float32, bfloat16, float16, float64; none if there is neither.
   std::optional<Dtype> dtype() const;
   /// Throws UserError: the key's value is not one of those that the library has.
