@@ -217,7 +217,7 @@ struct Counts {
 };
 
 bool is_judged(const OperatorCase& c, const Options& options) {
-  if (!c.is_differentiable()) return false;
+  if (!c.is_differentiable() || c.no_mutants) return false;
   for (const Tensor& input : c.inputs())
     if (input.numel() == 0) return false;  // nothing to compare
   const std::string_view name = c.symbol->qualified_name();

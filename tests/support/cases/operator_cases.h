@@ -23,12 +23,14 @@ struct OperatorCase {
   }
   /// For a case whose values or gradients PyTorch does not define.
   OperatorCase without_pytorch() && { return no_pytorch = true, std::move(*this); }
+  /// For a case whose gradient's trace can be changed without consequences: signs of eigenvectors, of a small shift.
+  OperatorCase without_mutants() && { return no_mutants = true, std::move(*this); }
 
   std::string name;  // "torch.sum #2"
   const Symbol* symbol = nullptr;
   std::vector<Value> args;
   std::map<std::string, Value> kwargs;
-  bool contiguous_only = false, no_pytorch = false;
+  bool contiguous_only = false, no_pytorch = false, no_mutants = false;
   std::vector<std::vector<double>> known_gradients;  // empty: differences tell
 
   /// The tensors among the arguments, in order; those with requires_grad are differentiated.
