@@ -12,6 +12,7 @@
 namespace fulgurite {
 
 // Dtypes and devices: `x.to(kFloat64)`.
+/// LibTorch's names of dtypes.
 inline constexpr Dtype kFloat64 = Dtype::f64, kDouble = Dtype::f64;
 inline constexpr Dtype kFloat32 = Dtype::f32, kFloat = Dtype::f32;
 inline constexpr Dtype kBFloat16 = Dtype::bf16, kFloat16 = Dtype::f16, kHalf = Dtype::f16;

@@ -154,6 +154,7 @@ struct T5 {
       return final_layer_norm(x);
     }
   };
+  /// Layers of the target, which attend to the encoded source.
   struct Decoder {
     struct Block {
       std::tuple<T5SelfLayer, T5CrossLayer, T5FeedForward> layer;
