@@ -161,6 +161,8 @@ void dump_operators(Dump& dump) {
 
 /// Operators of which PyTorch's answers to the calls below are refusals, or others for reasons of its own.
 const std::map<std::string_view, std::string_view> different_in_pytorch = {
+    {"torch.linalg.slogdet", "its sign of a matrix with NaN is a zero"},
+    {"torch.linalg.pinv", "refuses numbers that are not finite"},
     {"torch.nn.functional.gelu", "its vector path gives no number for infinity"},
     {"torch.var_mean", "its mean of numbers with an infinity comes from another sum"},
     {"torch.std_mean", "its mean of numbers with an infinity comes from another sum"},
