@@ -345,8 +345,10 @@ void run_calls(const std::vector<OperatorCase>& cases, size_t count, unsigned se
 
 int run(size_t count, unsigned seed, const std::string& only, const std::string& folder) {
   std::vector<OperatorCase> cases;
-  for (const OperatorCase& c : operator_cases())
+  for (const OperatorCase& c : operator_cases()) {
+    if (c.no_pytorch && !folder.empty()) continue;
     if (only.empty() || c.symbol->name() == only || c.symbol->qualified_name() == only) cases.push_back(c);
+  }
   if (cases.empty()) {
     std::fprintf(stderr, "random_calls: there is no operator %s\n", only.c_str());
     return 2;

@@ -26,7 +26,7 @@ TOLERANCES = {torch.float64: 1e-9, torch.float32: 2e-5, torch.bfloat16: 2e-2, to
 LEAST = {torch.float64: 1e-12, torch.float32: 1e-6, torch.bfloat16: 0.1, torch.float16: 0.1}
 
 # Results of operators that multiply infinities by zero weights, or sum them, depend on the order of steps.
-SUMS = re.compile(r"conv|interpolate|grid_sample|attention|norm|var|std|mean|sum|linalg|einsum|matmul|linear|bmm|addm|bilinear|dist|cov|"
+SUMS = re.compile(r"conv|interpolate|grid_sample|attention|norm|var|std|mean|sum|linalg|qr|svd|eigh|cholesky|solve|einsum|matmul|linear|bmm|addm|bilinear|dist|cov|"
                   r"similarity|pool|loss|entropy|kl_div")
 EXCUSED = [
     (r"torch\.(any|all)\(.*\[\]", "an empty list of dimensions means all of them, as in the other reductions"),
