@@ -82,4 +82,5 @@ def test_flags_of_resumed_finetuning(cli):
     state = out / "training_state.safetensors"
     state.write_bytes(state.read_bytes()[:-4])
     cli.bad(*resume, status=1, message=str(state))
-    cli.bad("finetune", "--out", cli.new_path(), "--resume", status=1, message="there is no interrupted run in")
+    cli.bad("finetune", "--out", cli.new_path(), "--resume", status=1,
+            message="has no interrupted run to continue; begin one without --resume")

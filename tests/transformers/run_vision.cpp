@@ -130,7 +130,7 @@ TensorMap run_class(const std::string& kind, const std::string& folder, const Te
   if (kind == "resnet_classifier") return run<models::ResnetClassifier>(folder, inputs, set);
   if (kind == "classifier") return run_classifier(folder, inputs, set);
   if (kind == "clip") return run<models::Clip>(folder, inputs, set);
-  throw UserError("there is no class " + kind);
+  throw UserError("the class " + kind + " is unknown");
 }
 
 }  // namespace

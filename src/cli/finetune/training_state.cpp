@@ -51,7 +51,7 @@ TrainingState load_training_state(const std::string& folder) {
   const std::string path = training_state_path(folder);
   std::error_code error;
   if (!std::filesystem::exists(path, error))
-    throw UserError(text::cat("there is no interrupted run in ", folder, " to continue; without --resume one begins"));
+    throw UserError(text::cat(folder, " has no interrupted run to continue; begin one without --resume"));
   const SafetensorsFile file(path);
   const Metadata& metadata = file.metadata();
   const auto kind = metadata.find("format");

@@ -20,7 +20,7 @@ class PngReader {
     info_ = png_ == nullptr ? nullptr : png_create_info_struct(png_);
     if (info_ == nullptr) {
       png_destroy_read_struct(&png_, nullptr, nullptr);
-      throw UserError("there is no memory for decoding the PNG image");
+      throw UserError("memory for decoding the PNG image could not be allocated");
     }
   }
   PngReader(const PngReader&) = delete;
