@@ -83,8 +83,7 @@ TEST("a saved array has the values of a tensor with history") {
 
 TEST("arrays in Fortran's order, of the other byte order and of other versions are read") {
   const std::string data("\0\1\0\2\0\3\0\4\0\5\0\6", 12);
-  const Tensor x =
-      load_npy(bytes_of(npy_bytes("{'descr': '>i2', 'fortran_order': True, 'shape': (2, 3), }", data)));
+  const Tensor x = load_npy(bytes_of(npy_bytes("{'descr': '>i2', 'fortran_order': True, 'shape': (2, 3), }", data)));
   expect_equal(x.dtype(), Dtype::i16);
   expect_equal(x.is_contiguous(), true);
   expect_equal(x.to_vector<int16_t>(), std::vector<int16_t>{1, 3, 5, 2, 4, 6});

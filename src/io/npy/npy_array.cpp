@@ -41,7 +41,8 @@ void widen(const char* data, int64_t count, void* to) {
     From value;
     std::memcpy(&value, data + i * static_cast<int64_t>(sizeof value), sizeof value);
     if (static_cast<uint64_t>(value) > static_cast<uint64_t>(std::numeric_limits<To>::max()))
-      throw UserError(text::cat("its element ", i, " is ", std::to_string(value), ", which is larger than an i64 can be"));
+      throw UserError(
+          text::cat("its element ", i, " is ", std::to_string(value), ", which is larger than an i64 can be"));
     static_cast<To*>(to)[i] = static_cast<To>(value);
   }
 }

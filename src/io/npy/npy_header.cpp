@@ -93,7 +93,8 @@ class Parser {
     return out;
   }
   ElementType element_type() {
-    if (peek() == '[') throw UserError("it holds records of several fields, which a tensor cannot; save the fields one by one");
+    if (peek() == '[')
+      throw UserError("it holds records of several fields, which a tensor cannot; save the fields one by one");
     const std::string descr = quoted();
     const bool has_order = !descr.empty() && std::string_view("<>|=").find(descr[0]) != std::string_view::npos;
     const std::string_view type = std::string_view(descr).substr(has_order ? 1 : 0);
@@ -164,9 +165,10 @@ Header parse_header(std::string_view start, uint64_t size) {
   Header header = Parser(start.substr(fixed, begin - fixed)).dictionary();
   header.data_begin = begin;
   int64_t bytes = 0;
-  if (__builtin_mul_overflow(header.numel(), header.element.bytes, &bytes) || static_cast<uint64_t>(bytes) > size - begin)
-    throw UserError(text::cat("its header declares ", header.numel(), " elements of ", header.element.bytes, " bytes, and ",
-                              size - begin, " bytes follow"));
+  if (__builtin_mul_overflow(header.numel(), header.element.bytes, &bytes) ||
+      static_cast<uint64_t>(bytes) > size - begin)
+    throw UserError(text::cat("its header declares ", header.numel(), " elements of ", header.element.bytes,
+                              " bytes, and ", size - begin, " bytes follow"));
   return header;
 }
 

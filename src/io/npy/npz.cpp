@@ -151,9 +151,8 @@ void write_archive(AtomicFile& file, const TensorMap& tensors, bool compressed) 
     if (name.empty() || !is_utf8(name) || name.find('\0') != std::string::npos)
       throw UserError(text::cat("\"", printable(name), "\" cannot be the name of an array"));
     std::string& bytes = arrays.emplace_back();
-    npy::write_array(tensor, "save_npz()", [&bytes](const void* data, size_t size) {
-      bytes.append(static_cast<const char*>(data), size);
-    });
+    npy::write_array(tensor, "save_npz()",
+                     [&bytes](const void* data, size_t size) { bytes.append(static_cast<const char*>(data), size); });
     add_array(archive.get(), name, bytes, compressed);
   }
   close_archive(std::move(archive));
