@@ -17,6 +17,7 @@
 #include <fulgurite/autograd_modes.h>
 #include <fulgurite/generator.h>
 #include <fulgurite/operators.h>
+#include <fulgurite/samplers.h>
 #include <fulgurite/tensor.h>
 
 #include <fulgurite/detail/hide_macros.h>
@@ -95,6 +96,7 @@ struct LoaderState {
 std::map<std::string, Tensor> to_dict(const LoaderState&);
 LoaderState from_dict(const std::map<std::string, Tensor>&, const LoaderState& own, SourceLocation at);
 void check_options(int64_t batch_size, int64_t workers, int64_t prefetch, SourceLocation at);
+[[noreturn]] void refuse_shuffled_sampler(SourceLocation at);
 }  // namespace data_detail
 
 /// Tensors of the same number of rows; a sample is a row of each. Throws UserError if their first sizes differ.
@@ -152,6 +154,7 @@ struct DataLoaderOptions {
       {};                  // of the order; without one it is drawn from the generator that manual_seed() seeds
   bool drop_last = false;  // of batches that are not full
   int64_t prefetch = 2;    // batches ahead for each worker
+  std::optional<Sampler> sampler = {};  // of the order, instead of `shuffle`
 };
 
 /// Batches of a dataset: a class with size() and get(index), and optionally get(index, Generator&), whose generator
@@ -167,6 +170,7 @@ class DataLoader {
         options_(options),
         seed_(options.seed ? *options.seed : data_detail::drawn_seed()) {
     data_detail::check_options(options.batch_size, options.workers, options.prefetch, at);
+    if (options.sampler && options.shuffle) data_detail::refuse_shuffled_sampler(at);
   }
   DataLoader(const DataLoader&) = delete;
   DataLoader& operator=(const DataLoader&) = delete;
@@ -259,7 +263,16 @@ class DataLoader {
   std::default_sentinel_t end() { return {}; }
 
  private:
-  int64_t samples() const { return static_cast<int64_t>(dataset_.size()); }
+  /// Samples in an epoch.
+  int64_t samples() const {
+    const int64_t size = static_cast<int64_t>(dataset_.size());
+    return options_.sampler ? options_.sampler->count(size) : size;
+  }
+  std::vector<int64_t> order() const {
+    const int64_t size = static_cast<int64_t>(dataset_.size());
+    return options_.sampler ? options_.sampler->order(size, seed_, epoch_)
+                            : data_detail::order_of(size, options_.shuffle, seed_, epoch_);
+  }
   data_detail::LoaderState state() const { return {epoch_, position_, samples(), options_.batch_size, seed_}; }
   std::shared_ptr<data_detail::BatchPipeline> start() {
     if (!goes_on_) {
@@ -267,8 +280,7 @@ class DataLoader {
       position_ = 0;
     }
     goes_on_ = false;
-    auto order =
-        std::make_shared<const std::vector<int64_t>>(data_detail::order_of(samples(), options_.shuffle, seed_, epoch_));
+    const auto order = std::make_shared<const std::vector<int64_t>>(this->order());
     const auto make = [this, order, seed = seed_, epoch = epoch_](int64_t batch) -> std::shared_ptr<void> {
       const int64_t first = batch * options_.batch_size,
                     last = std::min<int64_t>(first + options_.batch_size, samples());

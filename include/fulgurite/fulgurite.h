@@ -13,9 +13,12 @@
 #include <fulgurite/compiled_autograd.h>
 #include <fulgurite/compositions.h>
 #include <fulgurite/counters.h>
+#include <fulgurite/csv.h>
 #include <fulgurite/ctc_loss.h>
 #include <fulgurite/data.h>
 #include <fulgurite/data_dependent.h>
+#include <fulgurite/datasets.h>
+#include <fulgurite/distributions.h>
 #include <fulgurite/dtype.h>
 #include <fulgurite/embedding_bag.h>
 #include <fulgurite/error.h>
@@ -24,7 +27,9 @@
 #include <fulgurite/explorer.h>
 #include <fulgurite/extend.h>
 #include <fulgurite/fusion_executor.h>
+#include <fulgurite/generated_sets.h>
 #include <fulgurite/grad_scaler.h>
+#include <fulgurite/image_transforms.h>
 #include <fulgurite/init.h>
 #include <fulgurite/io.h>
 #include <fulgurite/jit.h>
@@ -40,6 +45,7 @@
 #include <fulgurite/model_summary.h>
 #include <fulgurite/nn.h>
 #include <fulgurite/normalization_layers.h>
+#include <fulgurite/npy.h>
 #include <fulgurite/number.h>
 #include <fulgurite/numeric_functions.h>
 #include <fulgurite/operators.h>
@@ -53,6 +59,7 @@
 #include <fulgurite/random.h>
 #include <fulgurite/random_state.h>
 #include <fulgurite/recurrent_layers.h>
+#include <fulgurite/samplers.h>
 #include <fulgurite/schedules.h>
 #include <fulgurite/sequential.h>
 #include <fulgurite/shape.h>
@@ -63,6 +70,7 @@
 #include <fulgurite/tensor.h>
 #include <fulgurite/trace.h>
 #include <fulgurite/trace_support.h>
+#include <fulgurite/training.h>
 #include <fulgurite/transformer.h>
 #include <fulgurite/unpooling_layers.h>
 #include <fulgurite/value.h>

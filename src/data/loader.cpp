@@ -10,6 +10,7 @@
 #include <fulgurite/data.h>
 #include <fulgurite/error.h>
 
+#include "data/numbers.h"
 #include "support/context.h"
 #include "support/text/text.h"
 #include "tensor/tensor_impl.h"
@@ -17,34 +18,6 @@
 namespace fulgurite::data {
 
 namespace data_detail {
-
-namespace {
-
-/// SplitMix64: numbers of 64 bits from a counter.
-class Numbers {
- public:
-  explicit Numbers(uint64_t seed) : state_(seed) {}
-  uint64_t next() {
-    uint64_t z = state_ += 0x9E3779B97F4A7C15u;
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-    return z ^ z >> 31;
-  }
-  /// Even from 0 to below `limit`.
-  uint64_t below(uint64_t limit) {
-    const uint64_t rest = (~limit + 1) % limit;  // of 2^64: smaller draws would favour some results
-    uint64_t drawn = next();
-    while (drawn < rest) drawn = next();
-    return drawn % limit;
-  }
-
- private:
-  uint64_t state_;
-};
-
-uint64_t mixed(uint64_t a, uint64_t b) { return Numbers(a ^ (b * 0xD1342543DE82EF95u + 0x2545F4914F6CDD1Du)).next(); }
-
-}  // namespace
 
 void check_rows(const std::vector<Tensor>& tensors, SourceLocation at) {
   for (const Tensor& tensor : tensors) {
@@ -84,6 +57,10 @@ void check_options(int64_t batch_size, int64_t workers, int64_t prefetch, Source
   if (workers < 0 || workers > 1024)
     throw UserError(text::cat("DataLoader: workers must be from 0 to 1024, not ", workers), at);
   if (prefetch < 1) throw UserError(text::cat("DataLoader: prefetch must be at least 1, not ", prefetch), at);
+}
+
+void refuse_shuffled_sampler(SourceLocation at) {
+  throw UserError("DataLoader: a sampler has an order of its own; give it or shuffle, not both", at);
 }
 
 /// Batches wait in slots, a ring; a thread that is `slots` batches ahead of the loop waits.

@@ -15,7 +15,7 @@
 #include "cli/train/metrics.h"
 #include "cli/train/progress.h"
 #include "cli/train/run_folder.h"
-#include "cli/train/stop_signal.h"
+#include "training/stop_signal.h"
 #include "hub/training/training_data.h"
 #include "io/atomic_file.h"
 #include "io/json.h"

@@ -9,7 +9,7 @@
 #include "cli/flags.h"
 #include "cli/models/models.h"
 #include "cli/serve/http_server.h"
-#include "cli/train/stop_signal.h"
+#include "training/stop_signal.h"
 
 namespace fulgurite::cli {
 

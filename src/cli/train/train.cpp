@@ -11,7 +11,7 @@
 #include "cli/train/metrics.h"
 #include "cli/train/progress.h"
 #include "cli/train/run_folder.h"
-#include "cli/train/stop_signal.h"
+#include "training/stop_signal.h"
 #include "cli/train/train_flags.h"
 #include "io/atomic_file.h"
 #include "io/json.h"
