@@ -190,9 +190,28 @@ target_include_directories(fulgurite
             $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_compile_features(fulgurite INTERFACE cxx_std_20)
 target_link_libraries(fulgurite PRIVATE $<BUILD_INTERFACE:${fulgurite_private_libraries}>)
+# What programs of an installed static library are linked with, by the linker's names.
+set(fulgurite_link_names "")
+foreach(path ${fulgurite_private_libraries} ${CMAKE_DL_LIBS})
+  if(path MATCHES "/lib([^/]+)[.]so")
+    list(APPEND fulgurite_link_names ${CMAKE_MATCH_1})
+  endif()
+endforeach()
 # Its threads run until the process ends, so its code stays when it is closed.
 target_link_options(fulgurite PRIVATE LINKER:-z,nodelete)
 set_target_properties(fulgurite PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+
+# The same objects for programs that carry the library in them: the target fulgurite::static.
+if(FULGURITE_STATIC)
+  add_library(fulgurite_static STATIC $<TARGET_OBJECTS:fulgurite_objects> ${fulgurite_kernel_objects})
+  add_library(fulgurite::static ALIAS fulgurite_static)
+  set_target_properties(fulgurite_static PROPERTIES OUTPUT_NAME fulgurite EXPORT_NAME static)
+  target_include_directories(fulgurite_static
+    INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
+              $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_compile_features(fulgurite_static INTERFACE cxx_std_20)
+  target_link_libraries(fulgurite_static INTERFACE ${fulgurite_link_names} pthread dl)
+endif()
 
 add_library(fulgurite_internal STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:fulgurite_objects> ${fulgurite_kernel_objects})
 target_include_directories(fulgurite_internal

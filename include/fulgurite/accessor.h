@@ -55,6 +55,11 @@ TensorAccessor<T, dims> accessor(const Tensor& tensor, SourceLocation at = Sourc
   return {first, sizes, steps};
 }
 
+template <class T, size_t dims>
+TensorAccessor<T, dims> TensorMembers::accessor(SourceLocation at) const {
+  return fulgurite::accessor<T, dims>(static_cast<const Tensor&>(*this), at);
+}
+
 }  // namespace fulgurite
 
 #include <fulgurite/detail/restore_macros.h>

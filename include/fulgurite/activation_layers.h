@@ -343,8 +343,8 @@ struct ChannelShuffle {
 /// Options of Upsample; members are given in this order.
 struct UpsampleOptions {
   fulgurite::detail::NamedMembers named_members = fulgurite::detail::NamedMembers();
-  std::vector<int64_t> size = {};
-  std::vector<double> scale_factor = {};
+  fulgurite::detail::Several<int64_t> size = {};
+  fulgurite::detail::Several<double> scale_factor = {};
   std::string mode = "nearest";
   std::optional<bool> align_corners = {};
 };
@@ -355,11 +355,25 @@ struct Upsample {
   Upsample(const UpsampleOptions& options) : options(options) {}
   Tensor operator()(const Tensor& x, SourceLocation at = SourceLocation::here()) const;
   static void parts(auto& layer, auto&& member) {
-    member("size", layer.options.size);
-    member("scale_factor", layer.options.scale_factor);
+    member("size", layer.options.size.all());
+    member("scale_factor", layer.options.scale_factor.all());
     member("mode", layer.options.mode);
     member("align_corners", layer.options.align_corners);
   }
+};
+
+/// Upsample of images to a size or by a factor: nearest, and bilinear with aligned corners.
+struct UpsamplingNearest2d : Upsample {
+  UpsamplingNearest2d() = default;
+  explicit UpsamplingNearest2d(double scale_factor) : Upsample({.scale_factor = scale_factor}) {}
+  explicit UpsamplingNearest2d(std::vector<int64_t> size) : Upsample({.size = std::move(size)}) {}
+};
+struct UpsamplingBilinear2d : Upsample {
+  UpsamplingBilinear2d() = default;
+  explicit UpsamplingBilinear2d(double scale_factor)
+      : Upsample({.scale_factor = scale_factor, .mode = "bilinear", .align_corners = true}) {}
+  explicit UpsamplingBilinear2d(std::vector<int64_t> size)
+      : Upsample({.size = std::move(size), .mode = "bilinear", .align_corners = true}) {}
 };
 
 }  // namespace nn

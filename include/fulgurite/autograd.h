@@ -1,6 +1,7 @@
 #pragma once
 #include <fulgurite/detail/requirements.h>
 
+#include <concepts>
 #include <functional>
 #include <initializer_list>
 #include <memory>
@@ -80,6 +81,14 @@ struct GradOptions {
 /// accumulating.
 std::vector<Tensor> grad(const TensorList& outputs, const TensorList& inputs, const TensorList& gradients = {},
                          const GradOptions& = {}, SourceLocation at = SourceLocation::here());
+/// The same with the options as LibTorch takes them: grad({y}, {x}, {}, true, true).
+template <std::same_as<bool> Retain>
+std::vector<Tensor> grad(const TensorList& outputs, const TensorList& inputs, const TensorList& gradients,
+                         Retain retain_graph, bool create_graph = false, bool allow_unused = false,
+                         SourceLocation at = SourceLocation::here()) {
+  return grad(outputs, inputs, gradients,
+              {.retain_graph = retain_graph, .create_graph = create_graph, .allow_unused = allow_unused}, at);
+}
 /// Tensor::backward for several outputs in one run.
 void backward(const TensorList& outputs, const TensorList& gradients = {}, const BackwardOptions& = {},
               SourceLocation at = SourceLocation::here());

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include <fulgurite/operators.h>
@@ -103,6 +104,21 @@ Tensor nanmean(const Tensor& input, const Dims& dim = {}, bool keepdim = false,
 /// "midpoint" (torch.quantile). NaN where an element is NaN.
 Tensor quantile(const Tensor& input, double q, std::optional<int64_t> dim = {}, bool keepdim = false,
                 std::string_view interpolation = "linear", SourceLocation at = SourceLocation::here());
+/// The smallest and the largest element, of all or along a dimension (torch.aminmax).
+std::tuple<Tensor, Tensor> aminmax(const Tensor& input, std::optional<int64_t> dim = {}, bool keepdim = false,
+                                   SourceLocation at = SourceLocation::here());
+/// The sign of each element (torch.sgn), and a power in f64 (torch.float_power).
+Tensor sgn(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor float_power(const Operand& input, const Operand& exponent, SourceLocation at = SourceLocation::here());
+/// beta input + alpha vec1 vec2^T (torch.addr).
+Tensor addr(const Tensor& input, const Tensor& vec1, const Tensor& vec2, double beta = 1, double alpha = 1,
+            SourceLocation at = SourceLocation::here());
+/// Slices along `dim` whose norm of order p is above maxnorm, scaled down to it (torch.renorm).
+Tensor renorm(const Tensor& input, double p, int64_t dim, double maxnorm, SourceLocation at = SourceLocation::here());
+/// Rounds to a number of decimal places, before the point if it is negative (torch.round).
+Tensor round(const Tensor& input, int64_t decimals, SourceLocation at = SourceLocation::here());
+/// The elements in one dimension: a view where the memory allows it (torch.ravel).
+Tensor ravel(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// input times 2 to the power of other (torch.ldexp).
 Tensor ldexp(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
 /// Powers of `base` at evenly spaced exponents (torch.logspace).
@@ -133,6 +149,9 @@ Tensor lp_pool1d(const Tensor& input, double norm_type, int64_t kernel_size, std
 Tensor lp_pool2d(const Tensor& input, double norm_type, const Dims& kernel_size, const Dims& stride = {},
                  bool ceil_mode = false, SourceLocation at = SourceLocation::here());
 /// Dropout of complete channels of [N, C, …] (torch.nn.functional.dropout1d to dropout3d).
+/// alpha_dropout of complete channels (torch.nn.functional.feature_alpha_dropout).
+Tensor feature_alpha_dropout(const Tensor& input, double p = 0.5, bool training = false,
+                             SourceLocation at = SourceLocation::here());
 Tensor feature_dropout(const Tensor& input, double p = 0.5, bool training = true,
                        SourceLocation at = SourceLocation::here());
 Tensor dropout1d(const Tensor& input, double p = 0.5, bool training = true, SourceLocation at = SourceLocation::here());

@@ -297,9 +297,26 @@ class DataLoader {
   double waited_ = 0;
 };
 
+/// A loader, for `auto loader = data::make_data_loader(dataset, {.batch_size = 32});`.
+template <class Dataset>
+DataLoader<Dataset> make_data_loader(Dataset dataset, const DataLoaderOptions& options = {},
+                                     SourceLocation at = SourceLocation::here()) {
+  return DataLoader<Dataset>(std::move(dataset), options, at);
+}
+
 /// The samples of a dataset divided at random into parts of these sizes, which add up to all.
 std::vector<std::vector<int64_t>> random_split(int64_t size, const std::vector<int64_t>& sizes, uint64_t seed,
                                                SourceLocation at = SourceLocation::here());
+/// The same as datasets.
+template <class Dataset>
+requires requires(const Dataset& dataset) { dataset.get(0); }
+std::vector<Subset<Dataset>> random_split(const Dataset& dataset, const std::vector<int64_t>& sizes, uint64_t seed,
+                                          SourceLocation at = SourceLocation::here()) {
+  std::vector<Subset<Dataset>> out;
+  for (std::vector<int64_t>& part : random_split(static_cast<int64_t>(dataset.size()), sizes, seed, at))
+    out.emplace_back(dataset, std::move(part));
+  return out;
+}
 
 }  // namespace fulgurite::data
 #pragma GCC visibility pop

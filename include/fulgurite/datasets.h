@@ -90,6 +90,28 @@ class ImageFolder {
   Transform transform_;
 };
 
+/// The array in an IDX file, the format of MNIST: u8, i8, i16, i32, f32 or f64, of any number of dimensions. UserError
+/// naming the file if it is missing, truncated, compressed or of another format.
+Tensor read_idx(const std::string& path, SourceLocation at = SourceLocation::here());
+
+/// Handwritten digits, or another set in the four files of MNIST, uncompressed: train-images-idx3-ubyte,
+/// train-labels-idx1-ubyte, t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte (or with a dot before idx). A sample is
+/// an f32 tensor [1, 28, 28] from 0 to 1, and its class.
+class MNIST {
+ public:
+  /// UserError naming the file that is missing or broken.
+  explicit MNIST(const std::string& folder, bool train = true, SourceLocation at = SourceLocation::here());
+  int64_t size() const { return images_.size(0); }
+  std::pair<Tensor, int64_t> get(int64_t index) const;
+  std::pair<Tensor, Tensor> get_batch(const std::vector<int64_t>& indices) const;
+  /// u8 [n, 28, 28], and i64 [n].
+  const Tensor& images() const { return images_; }
+  const Tensor& targets() const { return targets_; }
+
+ private:
+  Tensor images_, targets_;
+};
+
 /// Members are given in this order.
 struct TokenDatasetOptions {
   int64_t length = 128;     // tokens of a sample

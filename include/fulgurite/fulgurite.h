@@ -4,9 +4,11 @@
 
 #include <fulgurite/accessor.h>
 #include <fulgurite/activation_layers.h>
+#include <fulgurite/adaptive_softmax.h>
 #include <fulgurite/attention_layers.h>
 #include <fulgurite/autocast.h>
 #include <fulgurite/autograd.h>
+#include <fulgurite/autograd_functional.h>
 #include <fulgurite/autograd_function.h>
 #include <fulgurite/averaged_model.h>
 #include <fulgurite/compare.h>
@@ -26,6 +28,7 @@
 #include <fulgurite/examine.h>
 #include <fulgurite/explorer.h>
 #include <fulgurite/extend.h>
+#include <fulgurite/functional_options.h>
 #include <fulgurite/fusion_executor.h>
 #include <fulgurite/generated_sets.h>
 #include <fulgurite/grad_scaler.h>
@@ -41,6 +44,7 @@
 #include <fulgurite/margin_losses.h>
 #include <fulgurite/memory.h>
 #include <fulgurite/metrics.h>
+#include <fulgurite/model_functions.h>
 #include <fulgurite/model_parts.h>
 #include <fulgurite/model_summary.h>
 #include <fulgurite/nn.h>

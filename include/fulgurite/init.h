@@ -4,6 +4,7 @@
 #include <optional>
 #include <string_view>
 
+#include <fulgurite/detail/given.h>
 #include <fulgurite/generator.h>
 #include <fulgurite/tensor.h>
 
@@ -45,6 +46,24 @@ Tensor kaiming_uniform_(const Tensor& tensor, double a = 0, std::string_view mod
 Tensor kaiming_normal_(const Tensor& tensor, double a = 0, std::string_view mode = "fan_in",
                        std::string_view nonlinearity = "leaky_relu", const MaybeGenerator& generator = {},
                        SourceLocation at = SourceLocation::here());
+/// Options of kaiming_uniform_ and kaiming_normal_; members are given in this order.
+struct KaimingOptions {
+  fulgurite::detail::NamedMembers named_members = fulgurite::detail::NamedMembers();
+  double a = 0;
+  std::string_view mode = "fan_in";
+  std::string_view nonlinearity = "leaky_relu";
+  MaybeGenerator generator = {};
+};
+template <int = 0>
+Tensor kaiming_uniform_(const Tensor& tensor, const KaimingOptions& options,
+                        SourceLocation at = SourceLocation::here()) {
+  return kaiming_uniform_(tensor, options.a, options.mode, options.nonlinearity, options.generator, at);
+}
+template <int = 0>
+Tensor kaiming_normal_(const Tensor& tensor, const KaimingOptions& options,
+                       SourceLocation at = SourceLocation::here()) {
+  return kaiming_normal_(tensor, options.a, options.mode, options.nonlinearity, options.generator, at);
+}
 /// Rows or columns of length 1 at right angles, times gain; the dimensions after the first count as one.
 Tensor orthogonal_(const Tensor& tensor, double gain = 1, const MaybeGenerator& generator = {},
                    SourceLocation at = SourceLocation::here());

@@ -2,6 +2,10 @@
 #include <fulgurite/detail/requirements.h>
 
 // Names that programs for LibTorch use beside those of tensors and layers.
+#include <concepts>
+#include <cstdint>
+#include <vector>
+
 #include <fulgurite/autograd_modes.h>
 #include <fulgurite/operators.h>
 #include <fulgurite/tensor.h>
@@ -26,6 +30,10 @@ inline constexpr Device kCPU{};
 
 /// NoGrad by its name there.
 using NoGradGuard = NoGrad;
+namespace autograd {
+/// DetectAnomaly by its name there.
+using DetectAnomalyGuard = DetectAnomaly;
+}  // namespace autograd
 /// `using namespace indexing;` brings the parts of an index.
 namespace indexing {
 using fulgurite::Ellipsis;
@@ -43,6 +51,117 @@ Tensor empty_strided(const Dims& size, const Dims& stride, const TensorOptions& 
 /// The numbers from start to end, which is included, step apart, in the default dtype. (torch.range)
 Tensor range(double start, double end, double step = 1, const TensorOptions& options = {},
              SourceLocation at = SourceLocation::here());
+/// A 0-d tensor of a number. (torch.scalar_tensor)
+Tensor scalar_tensor(const Operand& value, const TensorOptions& options = {},
+                     SourceLocation at = SourceLocation::here());
+/// Integers from 0 to below high. (torch.randint) A template, so that `randint(0, 2, {})` has the arguments of
+/// operators.h.
+template <int = 0>
+Tensor randint(Int high, const Dims& size, const TensorOptions& options = {},
+               SourceLocation at = SourceLocation::here()) {
+  return randint(0, high, size, options, at);
+}
+
+namespace names_detail {
+template <class T>
+concept DtypeOrDevice = std::same_as<T, Dtype> || std::same_as<T, Device>;
+inline TensorOptions options_of(Dtype dtype) { return {.dtype = dtype}; }
+inline TensorOptions options_of(const Device& device) { return {.device = device}; }
+}  // namespace names_detail
+
+/// Creators with a dtype or a device in the options' place: `ones({2, 3}, kInt64)`.
+template <names_detail::DtypeOrDevice T>
+Tensor zeros(const Dims& size, const T& type, SourceLocation at = SourceLocation::here()) {
+  return zeros(size, names_detail::options_of(type), at);
+}
+template <names_detail::DtypeOrDevice T>
+Tensor ones(const Dims& size, const T& type, SourceLocation at = SourceLocation::here()) {
+  return ones(size, names_detail::options_of(type), at);
+}
+template <names_detail::DtypeOrDevice T>
+Tensor empty(const Dims& size, const T& type, SourceLocation at = SourceLocation::here()) {
+  return empty(size, names_detail::options_of(type), at);
+}
+template <names_detail::DtypeOrDevice T>
+Tensor rand(const Dims& size, const T& type, SourceLocation at = SourceLocation::here()) {
+  return rand(size, names_detail::options_of(type), at);
+}
+template <names_detail::DtypeOrDevice T>
+Tensor randn(const Dims& size, const T& type, SourceLocation at = SourceLocation::here()) {
+  return randn(size, names_detail::options_of(type), at);
+}
+template <names_detail::DtypeOrDevice T>
+Tensor full(const Dims& size, const Operand& value, const T& type, SourceLocation at = SourceLocation::here()) {
+  return full(size, value, names_detail::options_of(type), at);
+}
+template <names_detail::DtypeOrDevice T>
+Tensor arange(const Operand& end, const T& type, SourceLocation at = SourceLocation::here()) {
+  return arange(0, end, 1, names_detail::options_of(type), at);
+}
+template <names_detail::DtypeOrDevice T>
+Tensor eye(Int n, const T& type, SourceLocation at = SourceLocation::here()) {
+  return eye(n, names_detail::options_of(type), at);
+}
+template <names_detail::DtypeOrDevice T>
+Tensor zeros_like(const Tensor& input, const T& type, SourceLocation at = SourceLocation::here()) {
+  return zeros_like(input, names_detail::options_of(type), at);
+}
+template <names_detail::DtypeOrDevice T>
+Tensor ones_like(const Tensor& input, const T& type, SourceLocation at = SourceLocation::here()) {
+  return ones_like(input, names_detail::options_of(type), at);
+}
+template <names_detail::DtypeOrDevice T>
+Tensor tensor(const TensorData& data, const T& type, SourceLocation at = SourceLocation::here()) {
+  return tensor(data, names_detail::options_of(type), at);
+}
+
+/// default_dtype() by its name there.
+inline Dtype get_default_dtype() { return default_dtype(); }
+/// The dtype of an operation on two tensors or numbers. (torch.result_type)
+Dtype result_type(const Operand& a, const Operand& b, SourceLocation at = SourceLocation::here());
+/// True if values of one dtype may be written into another: not from floating to integers, nor from those to bool.
+/// (torch.can_cast)
+bool can_cast(Dtype from, Dtype to);
+/// The sizes of an operation's result. UserError for sizes that do not broadcast. (torch.broadcast_shapes)
+Shape broadcast_shapes(const std::vector<Shape>& shapes, SourceLocation at = SourceLocation::here());
+inline Shape broadcast_shapes(const Dims& a, const Dims& b, SourceLocation at = SourceLocation::here()) {
+  return broadcast_shapes(std::vector<Shape>{a, b}, at);
+}
+/// The number of elements.
+inline Int numel(const Tensor& tensor) { return tensor.numel(); }
+
+/// The limits of a floating dtype. (torch.finfo)
+struct FloatingInfo {
+  int64_t bits;
+  double eps;  // the distance from 1 to the next number
+  double max;
+  double min;   // -max
+  double tiny;  // the smallest normal number above 0
+};
+/// The limits of an integer dtype. (torch.iinfo)
+struct IntegerInfo {
+  int64_t bits, max, min;
+};
+/// UserError for a dtype of another kind.
+FloatingInfo finfo(Dtype dtype, SourceLocation at = SourceLocation::here());
+IntegerInfo iinfo(Dtype dtype, SourceLocation at = SourceLocation::here());
+
+/// Sets whether this thread's operators record for backward, until it is set again; NoGrad is for a scope.
+void set_grad_enabled(bool enabled);
+/// is_grad_enabled() and set_grad_enabled() as members.
+struct GradMode {
+  static bool is_enabled() { return is_grad_enabled(); }
+  static void set_enabled(bool enabled) { set_grad_enabled(enabled); }
+};
+
+/// Writes the elements and a line end to stdout.
+inline void print(const Tensor& tensor, SourceLocation at = SourceLocation::here()) { tensor.print(at); }
+
+/// Questions about GPUs, of which this build has none.
+namespace cuda {
+inline bool is_available() { return false; }
+inline int64_t device_count() { return 0; }
+}  // namespace cuda
 
 }  // namespace fulgurite
 #pragma GCC visibility pop

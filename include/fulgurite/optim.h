@@ -90,6 +90,7 @@ class Optimizer {
   const Tensor& momentum_tensor(size_t group) const { return groups_[group].momentum; }
 
  private:
+  friend class ChainedScheduler;
   friend class CosineSchedule;
   friend class Schedule;
   void set_momentum(size_t group, double momentum, SourceLocation at);

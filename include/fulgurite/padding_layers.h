@@ -77,12 +77,25 @@ struct AlphaDropout {
   }
 };
 
+/// AlphaDropout of complete channels.
+struct FeatureAlphaDropout {
+  double p = 0.5;
+  bool training = true;
+  FeatureAlphaDropout() = default;
+  explicit FeatureAlphaDropout(double p) : p(p) {}
+  Tensor operator()(const Tensor& x, SourceLocation at = SourceLocation::here()) const;
+  static void parts(auto& layer, auto&& member) {
+    member("p", layer.p);
+    member("training", layer.training);
+  }
+};
+
 /// Options of Fold and Unfold; members are given in this order.
 struct WindowOptions {
   fulgurite::detail::NamedMembers named_members = fulgurite::detail::NamedMembers();
-  std::vector<int64_t> dilation = {1};
-  std::vector<int64_t> padding = {0};
-  std::vector<int64_t> stride = {1};
+  fulgurite::detail::Several<int64_t> dilation = 1;
+  fulgurite::detail::Several<int64_t> padding = 0;
+  fulgurite::detail::Several<int64_t> stride = 1;
 };
 /// Sums windows [N, C * kernel, L] into images [N, C, output_size…].
 struct Fold {
@@ -97,9 +110,9 @@ struct Fold {
   static void parts(auto& layer, auto&& member) {
     member("output_size", layer.output_size);
     member("kernel_size", layer.kernel_size);
-    member("dilation", layer.options.dilation);
-    member("padding", layer.options.padding);
-    member("stride", layer.options.stride);
+    member("dilation", layer.options.dilation.all());
+    member("padding", layer.options.padding.all());
+    member("stride", layer.options.stride.all());
   }
 };
 /// The windows of images [N, C, H, W] as columns, [N, C * kernel, L].
@@ -114,9 +127,9 @@ struct Unfold {
   Tensor operator()(const Tensor& x, SourceLocation at = SourceLocation::here()) const;
   static void parts(auto& layer, auto&& member) {
     member("kernel_size", layer.kernel_size);
-    member("dilation", layer.options.dilation);
-    member("padding", layer.options.padding);
-    member("stride", layer.options.stride);
+    member("dilation", layer.options.dilation.all());
+    member("padding", layer.options.padding.all());
+    member("stride", layer.options.stride.all());
   }
 };
 

@@ -30,8 +30,9 @@ class Schedule {
   int64_t iteration() const { return iteration_; }
   /// Goes to any iteration from 0 on.
   void set_iteration(int64_t iteration, SourceLocation at = SourceLocation::here());
-  /// The rates of the groups now.
+  /// The rates of the groups now, and those that the schedule started from.
   std::vector<double> last_lr() const;
+  const std::vector<double>& base_lrs() const { return bases_; }
 
   /// The iteration and the rates that the schedule started from, by name.
   virtual std::map<std::string, Tensor> state_dict() const;
@@ -248,9 +249,16 @@ class CyclicLR final : public Schedule {
   CyclicLROptions options_;
 };
 
+/// Options of LambdaLR and MultiplicativeLR.
+struct LambdaLROptions {
+  fulgurite::detail::NamedMembers named_members = fulgurite::detail::NamedMembers();
+  std::function<double(int64_t)> lr_lambda = {};
+};
 /// Multiplies the first rate by a function of the iteration.
 class LambdaLR final : public Schedule {
  public:
+  LambdaLR(Optimizer& optimizer, const LambdaLROptions& options, SourceLocation at = SourceLocation::here())
+      : LambdaLR(optimizer, options.lr_lambda, at) {}
   LambdaLR(Optimizer& optimizer, std::function<double(int64_t)> factor, SourceLocation at = SourceLocation::here());
 
  private:
@@ -261,12 +269,58 @@ class LambdaLR final : public Schedule {
 /// Multiplies the rate before by a function of the iteration, from iteration 1 on.
 class MultiplicativeLR final : public Schedule {
  public:
+  MultiplicativeLR(Optimizer& optimizer, const LambdaLROptions& options, SourceLocation at = SourceLocation::here())
+      : MultiplicativeLR(optimizer, options.lr_lambda, at) {}
   MultiplicativeLR(Optimizer& optimizer, std::function<double(int64_t)> factor,
                    SourceLocation at = SourceLocation::here());
 
  private:
   double rate(int64_t iteration, double base) const override;
   std::function<double(int64_t)> factor_;
+};
+
+/// Options of SequentialLR.
+struct SequentialLROptions {
+  fulgurite::detail::NamedMembers named_members = fulgurite::detail::NamedMembers();
+  std::vector<int64_t> milestones = {};  // the first iterations of the second schedule, the third, …
+};
+/// One schedule after the other, each from its own iteration 0 on. The schedules are made before and not stepped.
+class SequentialLR {
+ public:
+  /// UserError unless there is one milestone less than schedules, ascending from above 0.
+  SequentialLR(Optimizer& optimizer, std::vector<Schedule*> schedules, const SequentialLROptions& options,
+               SourceLocation at = SourceLocation::here());
+  void step(SourceLocation at = SourceLocation::here());
+  int64_t iteration() const { return iteration_; }
+  std::vector<double> last_lr() const;
+  /// The iteration; the rates follow from it.
+  std::map<std::string, Tensor> state_dict() const;
+  void load_state_dict(const std::map<std::string, Tensor>& state, SourceLocation at = SourceLocation::here());
+
+ private:
+  void apply(SourceLocation at);
+  std::vector<Schedule*> schedules_;
+  std::vector<int64_t> milestones_;
+  int64_t iteration_ = 0;
+};
+
+/// Several schedules at once: the first rates times the factors of each. The schedules are made before and not stepped.
+class ChainedScheduler {
+ public:
+  /// UserError without schedules.
+  ChainedScheduler(Optimizer& optimizer, std::vector<Schedule*> schedules, SourceLocation at = SourceLocation::here());
+  void step(SourceLocation at = SourceLocation::here());
+  int64_t iteration() const { return iteration_; }
+  std::vector<double> last_lr() const;
+  std::map<std::string, Tensor> state_dict() const;
+  void load_state_dict(const std::map<std::string, Tensor>& state, SourceLocation at = SourceLocation::here());
+
+ private:
+  void apply(SourceLocation at);
+  Optimizer& optimizer_;
+  std::vector<Schedule*> schedules_;
+  std::vector<double> bases_;
+  int64_t iteration_ = 0;
 };
 
 /// Options of ReduceLROnPlateau; members are given in this order.

@@ -2,6 +2,8 @@
 #include <fulgurite/detail/requirements.h>
 
 #include <concepts>
+#include <cstddef>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -119,6 +121,10 @@ class Sequential {
   explicit Sequential(std::vector<AnyLayer> layers) {
     for (AnyLayer& layer : layers) push_back(std::move(layer));
   }
+  /// Layers with names: `nn::Sequential net{{"fc", nn::Linear(4, 8)}, {"act", nn::ReLU()}}`.
+  Sequential(std::initializer_list<std::pair<std::string, AnyLayer>> layers) {
+    for (const auto& [name, layer] : layers) push_back(name, layer);
+  }
 
   Tensor operator()(const Tensor& x, SourceLocation at = SourceLocation::here()) const {
     Tensor y = x;
@@ -127,8 +133,35 @@ class Sequential {
   }
   void push_back(AnyLayer layer) { push_back(std::to_string(layers_.size()), std::move(layer)); }
   void push_back(std::string name, AnyLayer layer) { layers_.emplace_back(std::move(name), std::move(layer)); }
+  /// Adds the layers of another one at the end; they are numbered on.
+  void extend(const Sequential& other) {
+    for (const auto& [name, layer] : other.layers_) push_back(layer);
+  }
   size_t size() const { return layers_.size(); }
   bool empty() const { return layers_.empty(); }
+
+  /// Goes through the layers: `for (const nn::AnyLayer& layer : net) x = layer(x);`.
+  class Iterator {
+   public:
+    using Place = std::vector<std::pair<std::string, AnyLayer>>::const_iterator;
+    using value_type = AnyLayer;
+    using difference_type = std::ptrdiff_t;
+    Iterator() = default;
+    explicit Iterator(Place place) : place_(place) {}
+    const AnyLayer& operator*() const { return place_->second; }
+    const AnyLayer* operator->() const { return &place_->second; }
+    Iterator& operator++() {
+      ++place_;
+      return *this;
+    }
+    Iterator operator++(int) { return Iterator(place_++); }
+    friend bool operator==(const Iterator&, const Iterator&) = default;
+
+   private:
+    Place place_;
+  };
+  Iterator begin() const { return Iterator(layers_.begin()); }
+  Iterator end() const { return Iterator(layers_.end()); }
   AnyLayer& operator[](size_t i) { return at(i); }
   const AnyLayer& operator[](size_t i) const { return const_cast<Sequential*>(this)->at(i); }
   AnyLayer& at(size_t i, SourceLocation at = SourceLocation::here()) {

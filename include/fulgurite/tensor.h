@@ -50,6 +50,8 @@ class Tensor : public TensorMembers {
   void operator=(const Operand& value) &&;
 
   bool defined() const { return static_cast<bool>(impl_); }
+  /// The handle becomes undefined.
+  void reset() { impl_ = {}; }
   Shape shape() const;
   /// The strides, in elements.
   std::vector<Int> strides() const;
@@ -119,6 +121,12 @@ class Tensor : public TensorMembers {
   void set_grad(const Tensor&, SourceLocation at = SourceLocation::here()) const;
   void backward(const Tensor& gradient = {}, SourceLocation at = SourceLocation::here()) const;
   void backward(const Tensor& gradient, const BackwardOptions&, SourceLocation at = SourceLocation::here()) const;
+  /// The same with the options as LibTorch takes them.
+  template <std::same_as<bool> Retain>
+  void backward(const Tensor& gradient, Retain retain_graph, bool create_graph = false,
+                SourceLocation at = SourceLocation::here()) const {
+    run_backward(gradient, retain_graph, create_graph, at);
+  }
   std::shared_ptr<Node> grad_fn() const;
   /// Runs `hook` on this tensor's gradient when it is complete; its return value replaces the gradient. See autograd.h.
   HookHandle register_hook(const Hook& hook, SourceLocation at = SourceLocation::here()) const;
@@ -152,6 +160,7 @@ class Tensor : public TensorMembers {
   std::vector<T> stored_elements(SourceLocation) const;
   template <class T>
   T* stored_data(SourceLocation) const;
+  void run_backward(const Tensor& gradient, bool retain_graph, bool create_graph, SourceLocation) const;
   double item_as_double(SourceLocation) const;
   // Throw if the value does not fit into the limits.
   double item_as_double(double most, SourceLocation) const;

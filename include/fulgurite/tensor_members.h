@@ -1,10 +1,13 @@
 #pragma once
 #include <fulgurite/detail/requirements.h>
 
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include <fulgurite/dtype.h>
@@ -22,9 +25,18 @@ class Index;
 class TensorData;
 struct TensorOptions;
 
+template <class T, size_t dims>
+class TensorAccessor;
+
 namespace detail {
 // A default argument of a type that is incomplete here.
 const TensorOptions& no_options();
+/// A parameter that accepts a bool and nothing that converts to one.
+struct Unbiased {
+  template <std::same_as<bool> T>
+  Unbiased(T value) : value(value) {}
+  bool value;
+};
 }  // namespace detail
 
 /// Members of Tensor by the names that LibTorch has, beside the operators of tensor_methods.h. Those without a comment
@@ -52,6 +64,15 @@ struct TensorMembers : TensorMethods {
   bool is_same_size(const Tensor& other) const;
   /// The dtype and device.
   TensorOptions options() const;
+  /// "CPUFloatType"
+  std::string toString() const;
+  /// Writes the elements and a line end to stdout.
+  void print(SourceLocation at = SourceLocation::here()) const;
+  /// requires_grad_() by another name.
+  Tensor set_requires_grad(bool requires_grad, SourceLocation at = SourceLocation::here()) const;
+  /// The elements by their indexes: `x.accessor<float, 2>()[i][j]`. See accessor.h, which fulgurite.h includes.
+  template <class T, size_t dims>
+  TensorAccessor<T, dims> accessor(SourceLocation at = SourceLocation::here()) const;
 
   // Conversions and views.
 
@@ -63,6 +84,12 @@ struct TensorMembers : TensorMethods {
   Tensor mT(SourceLocation at = SourceLocation::here()) const;
   /// The dimensions in reverse order.
   Tensor T(SourceLocation at = SourceLocation::here()) const;
+  /// The elements in one dimension: a view where the memory allows it.
+  Tensor ravel(SourceLocation at = SourceLocation::here()) const;
+  /// A copy of narrow().
+  Tensor narrow_copy(Int dim, Int start, Int length, SourceLocation at = SourceLocation::here()) const;
+  /// The sum over the dimensions that broadcasting from `size` added or widened.
+  Tensor sum_to_size(const Dims& size, SourceLocation at = SourceLocation::here()) const;
   /// x(…, start:end:step, …) at `dim`.
   Tensor slice(int64_t dim = 0, std::optional<Int> start = {}, std::optional<Int> end = {}, Int step = 1,
                SourceLocation at = SourceLocation::here()) const;
@@ -109,6 +136,8 @@ struct TensorMembers : TensorMethods {
   bool equal(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   bool allclose(const Tensor& other, Float rtol = 1e-05, Float atol = 1e-08, bool equal_nan = false,
                 SourceLocation at = SourceLocation::here()) const;
+  /// The elements of this tensor where the condition holds, else those of `other`.
+  Tensor where(const Tensor& condition, const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor nonzero(SourceLocation at = SourceLocation::here()) const;
   Tensor argwhere(SourceLocation at = SourceLocation::here()) const;
   Tensor masked_select(const Tensor& mask, SourceLocation at = SourceLocation::here()) const;
@@ -121,6 +150,31 @@ struct TensorMembers : TensorMethods {
 
   // Compositions of operators.
 
+  /// With a bool before `keepdim`: true divides by the number of elements less one, false by their number.
+  Tensor var(const Dims& dim, detail::Unbiased unbiased, bool keepdim = false,
+             SourceLocation at = SourceLocation::here()) const;
+  Tensor var(detail::Unbiased unbiased, SourceLocation at = SourceLocation::here()) const;
+  using TensorMethods::var;
+  Tensor std(const Dims& dim, detail::Unbiased unbiased, bool keepdim = false,
+             SourceLocation at = SourceLocation::here()) const;
+  Tensor std(detail::Unbiased unbiased, SourceLocation at = SourceLocation::here()) const;
+  using TensorMethods::std;
+  /// Rounds to a number of decimal places, before the point if it is negative.
+  Tensor round(int64_t decimals, SourceLocation at = SourceLocation::here()) const;
+  using TensorMethods::round;
+  std::tuple<Tensor, Tensor> mode(int64_t dim = -1, bool keepdim = false,
+                                  SourceLocation at = SourceLocation::here()) const;
+  std::tuple<Tensor, Tensor> aminmax(std::optional<int64_t> dim = {}, bool keepdim = false,
+                                     SourceLocation at = SourceLocation::here()) const;
+  Tensor sgn(SourceLocation at = SourceLocation::here()) const;
+  Tensor float_power(const Operand& exponent, SourceLocation at = SourceLocation::here()) const;
+  Tensor ldexp(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor renorm(double p, int64_t dim, double maxnorm, SourceLocation at = SourceLocation::here()) const;
+  Tensor addr(const Tensor& vec1, const Tensor& vec2, double beta = 1, double alpha = 1,
+              SourceLocation at = SourceLocation::here()) const;
+  /// Writes the value into the diagonal of a matrix, or of a tensor of equal sizes; with `wrap` again below it in a
+  /// tall matrix.
+  Tensor fill_diagonal_(const Operand& value, bool wrap = false, SourceLocation at = SourceLocation::here()) const;
   Tensor diff(int64_t n = 1, int64_t dim = -1, SourceLocation at = SourceLocation::here()) const;
   Tensor dist(const Tensor& other, double p = 2, SourceLocation at = SourceLocation::here()) const;
   Tensor cross(const Tensor& other, int64_t dim = -1, SourceLocation at = SourceLocation::here()) const;

@@ -2,8 +2,10 @@
 #include <fulgurite/detail/requirements.h>
 
 #include <concepts>
+#include <initializer_list>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <fulgurite/detail/hide_macros.h>
 
@@ -22,6 +24,19 @@ class Given {
 
  private:
   T value_;
+};
+
+/// A vector that one number makes too: `{.padding = 1}`, `{.padding = {1, 2}}`.
+template <class T>
+struct Several : std::vector<T> {
+  Several() = default;
+  template <class N>
+  requires std::is_arithmetic_v<N> Several(N number) : std::vector<T>{static_cast<T>(number)} {}
+  Several(std::initializer_list<T> numbers) : std::vector<T>(numbers) {}
+  Several(std::vector<T> numbers) : std::vector<T>(std::move(numbers)) {}
+  /// As the plain vector that a visitor of parts sees.
+  std::vector<T>& all() { return *this; }
+  const std::vector<T>& all() const { return *this; }
 };
 
 /// The first member of options structures beside positional parameters: only `{.name = value}` makes one, so that

@@ -1,6 +1,7 @@
 #include "autograd/engine/modes.h"
 
 #include <fulgurite/error.h>
+#include <fulgurite/libtorch_names.h>
 
 #include "ops/core/dispatch.h"
 #include "tensor/write_count.h"
@@ -25,6 +26,7 @@ EnableGrad::~EnableGrad() { current.grad = previous_; }
 AutoGradMode::AutoGradMode(bool enabled) : previous_(current.grad) { current.grad = enabled; }
 AutoGradMode::~AutoGradMode() { current.grad = previous_; }
 bool is_grad_enabled() { return current.grad; }
+void set_grad_enabled(bool enabled) { current.grad = enabled; }
 
 namespace detail {
 

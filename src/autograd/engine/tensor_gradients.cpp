@@ -96,6 +96,10 @@ void Tensor::backward(const Tensor& gradient, const BackwardOptions& options, So
   autograd::backward(*this, gradient.defined() ? autograd::TensorList(gradient) : autograd::TensorList(), options, at);
 }
 
+void Tensor::run_backward(const Tensor& gradient, bool retain_graph, bool create_graph, SourceLocation at) const {
+  backward(gradient, {.retain_graph = retain_graph, .create_graph = create_graph}, at);
+}
+
 HookHandle Tensor::register_hook(const Hook& hook, SourceLocation at) const {
   const Tensor concrete = differentiable(*this, "register_hook()", at);
   const TensorImpl& impl = *concrete.impl();

@@ -72,7 +72,8 @@ Tensor PixelUnshuffle::operator()(const Tensor& x, SourceLocation at) const {
 }
 Tensor ChannelShuffle::operator()(const Tensor& x, SourceLocation at) const { return channel_shuffle(x, groups, at); }
 Tensor Upsample::operator()(const Tensor& x, SourceLocation at) const {
-  return interpolate(x, options.size, options.scale_factor, options.mode, options.align_corners, {}, false, at);
+  return interpolate(x, options.size.all(), options.scale_factor.all(), options.mode, options.align_corners, {}, false,
+                     at);
 }
 
 }  // namespace fulgurite::nn

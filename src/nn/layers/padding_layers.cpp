@@ -56,6 +56,9 @@ template struct ChannelDropout<2>;
 template struct ChannelDropout<3>;
 
 Tensor AlphaDropout::operator()(const Tensor& x, SourceLocation at) const { return alpha_dropout(x, p, training, at); }
+Tensor FeatureAlphaDropout::operator()(const Tensor& x, SourceLocation at) const {
+  return feature_alpha_dropout(x, p, training, at);
+}
 
 Tensor Fold::operator()(const Tensor& x, SourceLocation at) const {
   return fold(x, output_size, kernel_size, options.dilation, options.padding, options.stride, at);

@@ -81,15 +81,35 @@ Tensor dropout3d(const Tensor& input, double p, bool training, SourceLocation at
   return channel_dropout(input, p, training, 4, 5, "dropout3d", at);
 }
 
+namespace {
+
+/// alpha_dropout where `mask`, random numbers from 0 to 1 that broadcast, is below p.
+Tensor saturated(const Tensor& input, const Tensor& mask, double p, SourceLocation at) {
+  constexpr double saturation = -1.7580993408473766;  // SELU's limit at minus infinity
+  const double scale = 1 / std::sqrt((1 - p) * (1 + p * saturation * saturation)), shift = -scale * p * saturation;
+  const Tensor chosen = where(ge(mask, p, at), input, saturation, at);
+  return add(mul(chosen, scale, at), shift, 1, at);
+}
+
+}  // namespace
+
 Tensor alpha_dropout(const Tensor& input, double p, bool training, SourceLocation at) {
   if (!input.defined()) throw UserError("alpha_dropout: the input is an undefined tensor", at);
   require_share(p, "alpha_dropout", at);
   if (!training || p == 0) return mul(input, 1, at);
   if (p == 1) return mul(input, 0, at);
-  constexpr double saturation = -1.7580993408473766;  // SELU's limit at minus infinity
-  const double scale = 1 / std::sqrt((1 - p) * (1 + p * saturation * saturation)), shift = -scale * p * saturation;
-  const Tensor is_kept = ge(rand_like(input, {}, at), p, at), chosen = where(is_kept, input, saturation, at);
-  return add(mul(chosen, scale, at), shift, 1, at);
+  return saturated(input, rand_like(input, {}, at), p, at);
+}
+Tensor feature_alpha_dropout(const Tensor& input, double p, bool training, SourceLocation at) {
+  if (!input.defined()) throw UserError("feature_alpha_dropout: the input is an undefined tensor", at);
+  require_share(p, "feature_alpha_dropout", at);
+  if (input.ndim() < 2)
+    throw UserError(text::cat("feature_alpha_dropout: the input is [N, C, ...], not ", type_text(input)), at);
+  if (!training || p == 0) return mul(input, 1, at);
+  if (p == 1) return mul(input, 0, at);
+  Shape sizes{input.size(0), input.size(1)};
+  for (int64_t d = 2; d < input.ndim(); ++d) sizes.push_back(1);
+  return saturated(input, rand(Dims(sizes), {.dtype = input.dtype()}, at), p, at);
 }
 
 Tensor pdist(const Tensor& input, double p, SourceLocation at) {
