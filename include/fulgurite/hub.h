@@ -3,6 +3,7 @@
 
 // Models in the folders of Hugging Face: loaded, run, and saved so that transformers loads them.
 #include <fulgurite/chat_template.h>
+#include <fulgurite/hub/audio.h>
 #include <fulgurite/hub/batch_generator.h>
 #include <fulgurite/hub/causal_lm.h>
 #include <fulgurite/hub/checkpoint.h>
@@ -15,6 +16,7 @@
 #include <fulgurite/hub/seq2seq.h>
 #include <fulgurite/hub/text_embedder.h>
 #include <fulgurite/hub/text_generator.h>
+#include <fulgurite/hub/transcriber.h>
 #include <fulgurite/models/activation.h>
 #include <fulgurite/models/bert.h>
 #include <fulgurite/models/clip.h>
@@ -27,6 +29,7 @@
 #include <fulgurite/models/resnet.h>
 #include <fulgurite/models/t5.h>
 #include <fulgurite/models/vit.h>
+#include <fulgurite/models/whisper.h>
 #include <fulgurite/tokenizer.h>
 
 #include <fulgurite/detail/hide_macros.h>

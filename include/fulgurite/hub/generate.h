@@ -21,6 +21,7 @@
 namespace fulgurite {
 
 class BatchGenerator;
+class Transcriber;
 
 /// How tokens are chosen. The scores are processed in the order of the members, as transformers does it.
 struct GenerateOptions {
@@ -116,6 +117,7 @@ class TokenGenerator {
 
   friend class BatchGenerator;
   friend class Seq2SeqGenerator;
+  friend class Transcriber;
   std::shared_ptr<State> state_;
 };
 

@@ -26,6 +26,8 @@ struct LayerMaker {
   /// kernel: rows and columns; stride and padding: one number for both, or two.
   nn::Conv2d conv2d(int64_t in, int64_t out, const nn::WindowSizes& kernel, const nn::WindowSizes& stride,
                     const nn::WindowSizes& padding, bool bias = false, double deviation = 0.02) const;
+  nn::Conv1d conv1d(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t padding, bool bias = false,
+                    double deviation = 0.02) const;
   /// Running means of 0 and variances of 1.
   nn::BatchNorm2d batch_norm2d(int64_t channels) const;
   /// A normal parameter; constant where `deviation` is 0.

@@ -13,6 +13,7 @@
 #include <fulgurite/models/activation.h>
 #include <fulgurite/models/causal_attention.h>
 #include <fulgurite/models/layer_maker.h>
+#include <fulgurite/models/source_cache.h>
 #include <fulgurite/nn.h>
 #include <fulgurite/operators.h>
 
@@ -72,9 +73,6 @@ struct T5Attention {
   }
 };
 
-/// Numbers beyond f16's become its largest ones, which transformers does in f16 too.
-inline Tensor within_f16(const Tensor& x) { return x.dtype() == Dtype::f16 ? clamp(x, -64504.0, 64504.0) : x; }
-
 /// Attention of a stack to its own positions.
 struct T5SelfLayer {
   T5Attention SelfAttention;
@@ -126,12 +124,6 @@ struct T5FeedForward {
   nn::RMSNorm layer_norm;
 
   Tensor operator()(const Tensor& x) const { return within_f16(x + DenseReluDense(layer_norm(x))); }
-};
-
-/// Keys and values of an encoded source by decoder layer: [batch, heads, length, head_width] each.
-struct SourceCache {
-  std::vector<Tensor> keys, values;
-  Tensor mask;  // bool [batch, 1, 1, length], true for tokens and false for padding; undefined: all are tokens
 };
 
 /// A T5: source tokens and target tokens, i64 [batch, length] each, to logits [batch, target length, vocabulary].

@@ -52,6 +52,16 @@ nn::Conv2d LayerMaker::conv2d(int64_t in, int64_t out, const nn::WindowSizes& ke
   return layer;
 }
 
+nn::Conv1d LayerMaker::conv1d(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t padding, bool bias,
+                              double deviation) const {
+  nn::Conv1d layer;
+  layer.weight = parameter({out, in, kernel}, deviation);
+  if (bias) layer.bias = parameter({out}, 0);
+  layer.stride = {stride};
+  layer.padding = {padding};
+  return layer;
+}
+
 nn::BatchNorm2d LayerMaker::batch_norm2d(int64_t channels) const {
   nn::BatchNorm2d layer;
   layer.weight = parameter({channels}, 0, 1);
