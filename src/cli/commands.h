@@ -12,6 +12,7 @@ int finetune(const std::vector<std::string>& arguments);
 int tokenize(const std::vector<std::string>& arguments);
 int embed(const std::vector<std::string>& arguments);
 int classify(const std::vector<std::string>& arguments);
+int transcribe(const std::vector<std::string>& arguments);
 int inspect(const std::vector<std::string>& arguments);
 int convert(const std::vector<std::string>& arguments);
 int serve(const std::vector<std::string>& arguments);

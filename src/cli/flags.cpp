@@ -73,10 +73,16 @@ void Flags::positional(std::string name, std::string& value, std::string help) {
   add({name, "", std::move(help), [&value](const std::string& given) { value = given; }, true, true});
 }
 
+void Flags::positionals(std::string name, std::vector<std::string>& values, std::string help) {
+  add({name, "", std::move(help), [&values](const std::string& given) { values.push_back(given); }, true, true, false,
+       true});
+}
+
 Flags::Flag& Flags::find(const std::string& argument, const std::string& name, bool is_flag) {
   std::vector<KnownName> known;
   for (Flag& flag : flags_) {
-    if (is_flag ? (!flag.is_positional && flag.name == name) : (flag.is_positional && !flag.given)) return flag;
+    if (is_flag ? (!flag.is_positional && flag.name == name) : (flag.is_positional && (!flag.given || flag.is_list)))
+      return flag;
     if (!flag.is_positional) known.push_back({flag.name, flag.name});
   }
   if (!is_flag) throw WrongUse("unexpected argument " + argument + "; see --help");
@@ -97,7 +103,7 @@ bool Flags::parse(const std::vector<std::string>& arguments) {
     const size_t equals = argument.find('=');
     const std::string name = is_flag ? argument.substr(2, equals == std::string::npos ? equals : equals - 2) : "";
     Flag* const found = &find(argument, name, is_flag);
-    if (found->given) throw WrongUse("--" + name + " is given twice");
+    if (found->given && !found->is_list) throw WrongUse("--" + name + " is given twice");
     found->given = true;
     if (!is_flag) {
       found->set(argument);

@@ -27,6 +27,8 @@ class Flags {
   void toggle(std::string name, bool& value, std::string help);
   /// Arguments without "--", in order; excess arguments are wrong use.
   void positional(std::string name, std::string& value, std::string help);
+  /// All further arguments without "--".
+  void positionals(std::string name, std::vector<std::string>& values, std::string help);
 
   /// Throws WrongUse with one line. `--help` prints the help and returns false.
   bool parse(const std::vector<std::string>& arguments);
@@ -43,6 +45,7 @@ class Flags {
     bool takes_value = true;
     bool is_positional = false;
     bool given = false;
+    bool is_list = false;
   };
   void add(Flag flag) { flags_.push_back(std::move(flag)); }
   Flag& find(const std::string& argument, const std::string& name, bool is_flag);

@@ -27,6 +27,7 @@ constexpr Command commands[] = {
     {"tokenize", "print the tokens of texts", fulgurite::cli::tokenize},
     {"embed", "print the vectors of texts", fulgurite::cli::embed},
     {"classify", "print the classes of images", fulgurite::cli::classify},
+    {"transcribe", "print the texts of speech", fulgurite::cli::transcribe},
     {"serve", "answer the requests of OpenAI's clients with a language model", fulgurite::cli::serve},
     {"inspect", "describe a folder of a Hugging Face model", fulgurite::cli::inspect},
     {"convert", "write a folder of a Hugging Face model from a GGUF file", fulgurite::cli::convert},

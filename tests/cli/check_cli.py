@@ -22,11 +22,13 @@ import inspect_runs
 import model_runs
 import resumed_runs
 import serve_runs
+import speech_runs
 from harness import Cli, Failure
 
 
 def cases():
-    modules = (good_runs, model_runs, finetune_runs, inspect_runs, serve_runs, resumed_runs, bad_input, bad_checkpoints)
+    modules = (good_runs, model_runs, finetune_runs, inspect_runs, speech_runs, serve_runs, resumed_runs, bad_input,
+               bad_checkpoints)
     for module in modules:
         for name, value in vars(module).items():
             if name.startswith("test_"):

@@ -25,8 +25,8 @@ def losses_of(folder):
 def test_version_and_help(cli):
     expect(re.fullmatch(r"fulgurite \d+\.\d+\.\d+\n", cli.good("--version")), "--version prints the version")
     listed = cli.good("--help")
-    for command in ("train", "generate", "finetune", "tokenize", "embed", "classify", "inspect", "convert", "trace",
-                    "examine", "repro", "explain", "ops", "conformance", "bench"):
+    for command in ("train", "generate", "finetune", "tokenize", "embed", "classify", "transcribe", "inspect",
+                    "convert", "trace", "examine", "repro", "explain", "ops", "conformance", "bench"):
         expect(f"  {command} " in listed, f"--help does not list {command}")
         help = cli.good(command, "--help")
         expect(help.startswith("usage: "), f"{command} --help does not begin with its usage")

@@ -224,7 +224,7 @@ def test_inspect(cli):
     done = cli.run("inspect", str(folder))
     expect_equal(done.returncode, 1, "status for a model that is not supported")
     expect("supported    no: " in done.stdout and '"model_type" is "mamba"' in done.stdout, done.stdout)
-    others = "bert, roberta, xlm-roberta, vit, resnet, clip, t5, mt5"
+    others = "bert, roberta, xlm-roberta, vit, resnet, clip, t5, mt5, whisper"
     expect(done.stdout.endswith(f"other models of {others}\n"), done.stdout)
 
 

@@ -11,16 +11,16 @@ namespace fulgurite::cli {
 
 namespace {
 
-constexpr int64_t cache_tokens = 1024;
-
 // Numbers that a model does not have are 0.
 struct Report {
   std::string model_type, kind, reason, dtypes;  // the reason why it is not supported; empty if it is
-  int64_t parameters = 0, weight_bytes = 0, cache_bytes = 0;
+  int64_t parameters = 0, weight_bytes = 0;
+  int64_t cache_bytes = 0, cache_tokens = 1024;
   int64_t max_tokens = 0, vector_size = 0, labels = 0;
   std::array<int64_t, 2> image{0, 0};  // rows and columns
+  std::array<int64_t, 2> sound{0, 0};  // bins and frames
   bool takes_images = false;
-  std::string preparation_reason;  // the reason why images are not prepared; empty if they are
+  std::string preparation_reason;  // the reason why images or sound are not prepared; empty if they are
   // Parameters, gradients and the two moments of AdamW.
   int64_t training_bytes() const { return 16 * parameters; }
 };
@@ -106,7 +106,7 @@ void measure_clip(const std::string& folder, const hub::Config& config, Report& 
 
 template <class Model>
 void measure_cache(const Model& model, Report& report) {
-  const models::KeyValueCache cache = make_cache(model, cache_tokens, 1);
+  const models::KeyValueCache cache = make_cache(model, report.cache_tokens, 1);
   for (const Tensor& tensor : cache.keys) report.cache_bytes += bytes_of(tensor);
   for (const Tensor& tensor : cache.values) report.cache_bytes += bytes_of(tensor);
 }
@@ -127,6 +127,17 @@ void measure_seq2seq(const std::string& folder, const hub::Config&, Report& repo
   measure_cache(model, report);
 }
 
+// The cache has the keys and values of the encoded sound too.
+void measure_whisper(const std::string& folder, const hub::Config&, Report& report) {
+  report.kind = "encoder of speech and decoder of texts";
+  const auto model = hub::load<models::Whisper>(folder);
+  measure_weights(model, report);
+  report.sound = model.feature_size();
+  report.max_tokens = model.max_length();
+  report.cache_tokens = report.max_tokens + report.sound[1] / 2;
+  measure_cache(model, report);
+}
+
 using Measure = void (*)(const std::string& folder, const hub::Config& config, Report& report);
 
 struct Family {
@@ -135,8 +146,9 @@ struct Family {
 };
 
 constexpr Family families[] = {
-    {"bert", &measure_bert},     {"roberta", &measure_bert}, {"xlm-roberta", &measure_bert}, {"vit", &measure_vit},
-    {"resnet", &measure_resnet}, {"clip", &measure_clip},    {"t5", &measure_seq2seq},       {"mt5", &measure_seq2seq},
+    {"bert", &measure_bert},  {"roberta", &measure_bert},  {"xlm-roberta", &measure_bert},
+    {"vit", &measure_vit},    {"resnet", &measure_resnet}, {"clip", &measure_clip},
+    {"t5", &measure_seq2seq}, {"mt5", &measure_seq2seq},   {"whisper", &measure_whisper},
 };
 
 Measure measure_of(const std::string& model_type) {
@@ -153,9 +165,10 @@ std::string reason_of(const std::string& error) {
   return error + ", other models of " + others;
 }
 
+template <class Processor>
 std::string preparation_reason_of(const std::string& folder) {
   try {
-    hub::ImageProcessor::load(folder);
+    Processor::load(folder);
     return "";
   } catch (const UserError& error) {
     return error.what();
@@ -171,7 +184,8 @@ Report report_on(const std::string& folder) {
   } catch (const UserError& error) {
     report.reason = reason_of(error.what());
   }
-  if (report.takes_images) report.preparation_reason = preparation_reason_of(folder);
+  if (report.takes_images) report.preparation_reason = preparation_reason_of<hub::ImageProcessor>(folder);
+  if (report.sound[1] > 0) report.preparation_reason = preparation_reason_of<hub::AudioProcessor>(folder);
   return report;
 }
 
@@ -187,12 +201,12 @@ void print_line(std::string_view name, const std::string& value) {
 
 void print_inputs(const Report& report) {
   if (report.max_tokens > 0) print_line("texts", text::cat("at most ", report.max_tokens, " tokens"));
-  if (report.takes_images) {
+  if (report.takes_images)
     print_line("images",
                report.image[0] > 0 ? text::cat(report.image[0], " x ", report.image[1], " pixels") : "any size");
-    if (!report.preparation_reason.empty())
-      print_line("", text::cat("not prepared by the library: ", report.preparation_reason));
-  }
+  if (report.sound[1] > 0) print_line("sound", text::cat(report.sound[1], " frames of ", report.sound[0], " bins"));
+  if (!report.preparation_reason.empty())
+    print_line("", text::cat("not prepared by the library: ", report.preparation_reason));
   if (report.vector_size > 0) print_line("vectors", text::cat(report.vector_size, " numbers"));
   if (report.labels > 0) print_line("labels", text::cat(report.labels));
 }
@@ -206,7 +220,8 @@ void print_lines(const Report& report) {
   print_line("parameters", text::cat(report.parameters, " (", report.dtypes, ")"));
   print_line("memory", text::cat("weights ", in_megabytes(report.weight_bytes), ", mapped from the files"));
   if (report.cache_bytes > 0)
-    print_line("", text::cat("cache of ", cache_tokens, " tokens ", in_megabytes(report.cache_bytes)));
+    print_line("", text::cat("cache of ", report.cache_tokens, report.sound[1] > 0 ? " positions " : " tokens ",
+                             in_megabytes(report.cache_bytes)));
   print_line("", text::cat("training in f32 with AdamW ", in_megabytes(report.training_bytes()),
                            ", and a step's activations"));
 }
@@ -220,15 +235,16 @@ void print_json(const Report& report) {
   std::string out =
       text::cat("{\"model_type\": ", json::quote(report.model_type),
                 ", \"supported\": ", is_supported ? "true" : "false", ", \"reason\": ", json_text(report.reason));
-  out += text::cat(", \"kind\": ", json_text(report.kind), ", \"max_tokens\": ", json_number(report.max_tokens),
-                   ", \"image_rows\": ", json_number(report.image[0]),
-                   ", \"image_columns\": ", json_number(report.image[1]));
+  out += text::cat(
+      ", \"kind\": ", json_text(report.kind), ", \"max_tokens\": ", json_number(report.max_tokens),
+      ", \"image_rows\": ", json_number(report.image[0]), ", \"image_columns\": ", json_number(report.image[1]),
+      ", \"sound_bins\": ", json_number(report.sound[0]), ", \"sound_frames\": ", json_number(report.sound[1]));
   out +=
       text::cat(", \"preparation_reason\": ", json_text(report.preparation_reason),
                 ", \"vector_size\": ", json_number(report.vector_size), ", \"labels\": ", json_number(report.labels));
   out += text::cat(", \"parameters\": ", report.parameters, ", \"dtype\": ", json::quote(report.dtypes),
                    ", \"weight_bytes\": ", report.weight_bytes, ", \"cache_bytes\": ", report.cache_bytes);
-  out += text::cat(", \"cache_tokens\": ", cache_tokens, ", \"training_bytes\": ", report.training_bytes(), "}");
+  out += text::cat(", \"cache_tokens\": ", report.cache_tokens, ", \"training_bytes\": ", report.training_bytes(), "}");
   std::printf("%s\n", out.c_str());
 }
 
