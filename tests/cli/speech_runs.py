@@ -67,7 +67,8 @@ def test_transcribe(cli):
     expect_equal(result["file"], short, "file")
     expect_equal([(segment["begin"], segment["end"]) for segment in result["segments"]], [(0, 0.7)], "segments")
     expect(result["language"] in ("en", "de") and len(text) > 1, result)
-    expect_equal(len(json.loads(cli.good(*run, long, "--json"))["segments"]), 2, "chunks of a longer sound")
+    expect_equal(len(json.loads(cli.good(*run, long, "--json", "--chunks"))["segments"]), 2,
+                 "chunks of a longer sound")
     both = cli.good(*run, long, short, "--language", "German").splitlines()
     expect(both[0].startswith(f"{long}: ") and both[1].startswith(f"{short}: ") and len(both) == 2, both)
     timed = cli.good(*run, short, "--timestamps", "--task", "translate").splitlines()
@@ -78,6 +79,7 @@ def test_transcribe_bad_input(cli):
     folder, sound = write_whisper(cli.folder / "bad_whisper"), write_wav(cli.folder / "bad.wav", 0.1)
     cli.bad("transcribe", sound, status=2, message="--model is missing")
     cli.bad("transcribe", "--model", str(folder), status=2, message="a WAV file is missing")
+    cli.bad("transcribe", "--model", str(folder), sound, "--timestamps", "--chunks", status=2, message="excludes")
     cli.bad("transcribe", "--model", str(folder), sound, "--tsk", "x", status=2, message="did you mean --task?")
     cli.bad("transcribe", "--model", str(folder), sound, "--task", "x", status=2, message="transcribe|translate")
     cli.bad("transcribe", "--model", str(folder), sound, "--language", "germn", status=1,

@@ -34,12 +34,12 @@ void transcribe(Transcriber& transcriber, const std::string& name, const hub::Au
   const auto add = [&](const std::string& way, const TranscribeOptions& options) {
     out[name + "." + way] = tensor(transcriber.transcribe(audio, options).tokens());
   };
-  add("default", {});
+  add("default", {.chunks = true});
   add("times", {.timestamps = true});
   const std::vector<std::string> languages = transcriber.languages();
   if (languages.size() == 1) return;
-  add("translate", {.task = "translate"});
-  for (const std::string& language : languages) add(language, {.language = language});
+  add("translate", {.task = "translate", .chunks = true});
+  for (const std::string& language : languages) add(language, {.language = language, .chunks = true});
 }
 
 void run_sounds(const std::string& folder, const TensorMap& inputs, const hub::LoadOptions& options, TensorMap& out) {

@@ -22,8 +22,9 @@ struct TranscribeOptions {
   detail::NamedMembers named_members = detail::NamedMembers();
   std::string language{};           // "en", "English", …; empty: the model detects it, if it has several
   std::string task = "transcribe";  // "translate": the text is English, whatever the language
-  bool timestamps = false;          // the model divides the text into segments with times
-  int64_t max_tokens = 0;           // of the text of each part of 30 seconds; 0: as many as the model has
+  bool timestamps = false;  // the model divides the text into segments with times, as it does where sound is longer
+  bool chunks = false;      // longer sound is divided into consecutive chunks instead, without times
+  int64_t max_tokens = 0;   // of the text of each part of 30 seconds; 0: as many as the model has
 };
 
 /// A part of a text with its time.
@@ -51,9 +52,10 @@ class Transcriber {
   /// the model (preprocessor_config.json, generation_config.json). UserError for another family.
   static Transcriber load(const std::string& folder, const hub::LoadOptions& options = {});
 
-  /// Returns the text of a sound. Longer ones than a chunk, which is 30 seconds, are divided: without timestamps into
-  /// consecutive chunks, whose texts are joined; with timestamps each part begins where the last complete segment ends,
-  /// as transformers does it. `on_segment` is called with each segment when it is complete. UserError for a language or
+  /// Returns the text of a sound. One that is longer than a chunk, which is 30 seconds, is divided as transformers
+  /// does it: the model writes times too, and each part begins where the last complete segment ends. With `chunks`, and
+  /// where the model has no tokens for times, it is divided into consecutive chunks, whose texts are joined; words at
+  /// their ends may be lost. `on_segment` is called with each segment when it is complete. UserError for a language or
   /// a task that the model does not have.
   Transcription transcribe(const hub::Audio& audio, const TranscribeOptions& options = {},
                            const std::function<void(const SpeechSegment&)>& on_segment = {});

@@ -38,7 +38,7 @@ struct WhisperOptions {
   std::string activation = "gelu";               // a name of models::activate
   bool tied = true;                              // the output layer has the embedding's weight
   int64_t start_token = 50257;                   // begins the decoder's texts
-  std::optional<int64_t> padding = 50256;        // a token whose embedding gets no gradient; stands for labels of -100
+  std::optional<int64_t> padding{};              // a token whose embedding gets no gradient; stands for labels of -100
 };
 
 /// Attention whose queries are scaled before the products.
@@ -117,7 +117,7 @@ struct Whisper {
   };
   Body model;
   nn::Linear proj_out;  // has the embedding's weight in a tied model
-  int64_t start_token = 50257, padding = 50256;
+  int64_t start_token = 50257, padding = 0;
 
   /// Encodes features for `step`: the keys and values of the decoder's layers.
   SourceCache encode(const Tensor& features) const;

@@ -70,17 +70,20 @@ int transcribe(const std::vector<std::string>& arguments) {
   Flags flags("fulgurite transcribe --model FOLDER [flags] FILE.wav...",
               {"fulgurite transcribe --model whisper-tiny talk.wav --timestamps",
                "fulgurite transcribe --model whisper-tiny --language de --task translate rede.wav"});
-  flags.positionals("FILE...", settings.files, "WAV files; longer ones than 30 seconds are divided");
+  flags.positionals("FILE...", settings.files, "WAV files");
   flags.text("model", "FOLDER", settings.folder, "a folder of a Whisper");
   flags.text("language", "NAME", settings.options.language, "en, English, ...; without it the model detects it");
   flags.choice("task", settings.options.task, {"transcribe", "translate"}, "translate: the text is English");
   flags.toggle("timestamps", settings.options.timestamps, "divide the texts into segments with their times");
+  flags.toggle("chunks", settings.options.chunks,
+               "divide longer files every 30 seconds; without it where the model's segments end");
   flags.choice("dtype", settings.dtype, {"files", "f32", "bf16", "f16"}, "dtype of the weights; files: theirs");
   flags.integer("threads", settings.threads, 0, 1024, "threads; 0: the CPUs there are");
   flags.toggle("json", settings.as_json, "print one JSON object for each file");
   if (!flags.parse(arguments)) return 0;
   if (settings.folder.empty()) throw WrongUse("--model is missing; see --help");
   if (settings.files.empty()) throw WrongUse("a WAV file is missing; see --help");
+  if (settings.options.timestamps && settings.options.chunks) throw WrongUse("--timestamps excludes --chunks");
   if (settings.threads > 0) set_num_threads(static_cast<int>(settings.threads));
   Transcriber transcriber = Transcriber::load(settings.folder, {.dtype = dtype_of(settings.dtype)});
   for (const std::string& file : settings.files) transcribe_file(transcriber, file, settings);

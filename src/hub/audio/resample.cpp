@@ -17,7 +17,7 @@ constexpr double window_shape = 10.06;
 // The share of the lower rate's half at which the filter has damped by half: the damping is complete at the whole.
 constexpr double cutoff = 0.95;
 // Samples of the filter from one zero to the next; values between them are interpolated.
-constexpr int64_t filter_steps = 4096;
+constexpr int64_t filter_steps = 1024;
 
 // The filter from its middle to its end, with one more value for interpolation.
 std::vector<double> half_filter() {

@@ -40,6 +40,8 @@ void check(const TranscribeOptions& options, const SpeechSettings& settings) {
   if (options.task != "transcribe" && options.task != "translate")
     throw UserError(
         text::cat("transcribe: there is no task \"", options.task, "\"; there are transcribe and translate"));
+  if (options.timestamps && options.chunks)
+    throw UserError("transcribe: texts of consecutive chunks have no timestamps; choose one of both");
   if (options.timestamps && !settings.no_timestamps)
     throw UserError("transcribe: the model has no tokens for times (no_timestamps_token_id)");
   if (!settings.is_multilingual && options.task == "translate")
@@ -73,8 +75,8 @@ struct Transcriber::State {
 
   void set_features(const Tensor& features);
   std::string detect_language();
-  std::vector<int64_t> prompt(const std::string& language, const TranscribeOptions& options) const;
-  std::vector<int64_t> generate(const std::vector<int64_t>& prompt, const TranscribeOptions& options);
+  std::vector<int64_t> prompt(const std::string& language, const std::string& task, bool has_times) const;
+  std::vector<int64_t> generate(const std::vector<int64_t>& prompt, int64_t max_tokens, bool has_times);
   SpeechSegment segment(double begin, double end, const std::vector<int64_t>& tokens) const;
   static State make(models::Whisper model, hub::AudioProcessor processor, Tokenizer text, SpeechSettings settings);
 };
@@ -120,29 +122,30 @@ std::string Transcriber::State::detect_language() {
   return best;
 }
 
-std::vector<int64_t> Transcriber::State::prompt(const std::string& language, const TranscribeOptions& options) const {
+std::vector<int64_t> Transcriber::State::prompt(const std::string& language, const std::string& task,
+                                                bool has_times) const {
   std::vector<int64_t> tokens{settings.start};
   if (settings.is_multilingual) {
-    const auto task = settings.tasks.find(options.task);
-    if (task == settings.tasks.end())
-      throw UserError(text::cat("transcribe: the model has no token of the task \"", options.task, "\""));
+    const auto found = settings.tasks.find(task);
+    if (found == settings.tasks.end())
+      throw UserError(text::cat("transcribe: the model has no token of the task \"", task, "\""));
     tokens.push_back(settings.languages.at(language));
-    tokens.push_back(task->second);
+    tokens.push_back(found->second);
   }
-  if (!options.timestamps && settings.no_timestamps) tokens.push_back(*settings.no_timestamps);
+  if (!has_times && settings.no_timestamps) tokens.push_back(*settings.no_timestamps);
   return tokens;
 }
 
-std::vector<int64_t> Transcriber::State::generate(const std::vector<int64_t>& prompt,
-                                                  const TranscribeOptions& options) {
+std::vector<int64_t> Transcriber::State::generate(const std::vector<int64_t>& prompt, int64_t max_tokens,
+                                                  bool has_times) {
   int64_t limit = max_length - static_cast<int64_t>(prompt.size());
   if (settings.max_generated) limit = std::min(limit, *settings.max_generated);
-  if (options.max_tokens > 0) limit = std::min(limit, options.max_tokens);
+  if (max_tokens > 0) limit = std::min(limit, max_tokens);
   std::vector<int64_t> tokens = prompt;
   const auto generated = [&] { return std::span<const int64_t>(tokens).subspan(prompt.size()); };
   while (static_cast<int64_t>(generated().size()) < limit) {
     std::vector<float> scores = decoder.scores(tokens).to_vector<float>();
-    hub::apply_token_rules(scores, generated(), settings, options.timestamps);
+    hub::apply_token_rules(scores, generated(), settings, has_times);
     const int64_t next = highest(scores);
     if (std::find(settings.end.begin(), settings.end.end(), next) != settings.end.end()) break;
     tokens.push_back(next);
@@ -164,10 +167,19 @@ struct Transcriber::Run {
   const std::function<void(const SpeechSegment&)>& on_segment;
   Transcription out{};
 
-  std::vector<int64_t> generate(const Tensor& features) {
+  std::vector<int64_t> generate(const Tensor& features, bool has_times) {
     state.set_features(features);
     if (out.language.empty()) out.language = state.detect_language();
-    return state.generate(state.prompt(out.language, options), options);
+    return state.generate(state.prompt(out.language, options.task, has_times), options.max_tokens, has_times);
+  }
+  // Longer sound is divided at times, if the model has them.
+  bool has_times(const hub::Audio& audio) const {
+    const bool is_longer = static_cast<int64_t>(audio.samples.size()) > state.processor.chunk_samples();
+    return options.timestamps || (is_longer && !options.chunks && state.settings.no_timestamps);
+  }
+  void transcribe(const hub::Audio& audio) {
+    if (has_times(audio)) transcribe_with_times(audio);
+    else transcribe_chunks(audio);
   }
   double seconds(int64_t samples) const {
     return static_cast<double>(samples) / static_cast<double>(state.processor.rate());
@@ -182,7 +194,7 @@ struct Transcriber::Run {
     int64_t begin = 0;
     for (const hub::Audio& chunk : state.processor.chunks(audio)) {
       const int64_t end = begin + static_cast<int64_t>(chunk.samples.size());
-      const std::vector<int64_t> tokens = generate(state.processor(chunk));
+      const std::vector<int64_t> tokens = generate(state.processor(chunk), false);
       add(state.segment(seconds(begin), seconds(end), tokens));
       begin = end;
     }
@@ -193,7 +205,7 @@ struct Transcriber::Run {
     for (int64_t at = 0; at < frames;) {
       const int64_t count = std::min(window, frames - at);
       const Tensor features = nn::pad(narrow(all, 2, at, count), {0, window - count});
-      const auto [segments, used] = hub::divide_at_times(generate(features), count, state.settings);
+      const auto [segments, used] = hub::divide_at_times(generate(features, true), count, state.settings);
       for (const hub::TimedTokens& timed : segments) add(timed_segment(timed, at));
       at += used;
     }
@@ -242,8 +254,7 @@ Transcription Transcriber::transcribe(const hub::Audio& audio, const TranscribeO
   const NoGrad no_grad;
   Run run{*state_, options, on_segment};
   if (!options.language.empty()) run.out.language = checked_language(options.language, state_->settings);
-  if (options.timestamps) run.transcribe_with_times(audio);
-  else run.transcribe_chunks(audio);
+  run.transcribe(hub::resample(audio, state_->processor.rate()));
   run.out.text = trimmed(run.out.text);
   return std::move(run.out);
 }

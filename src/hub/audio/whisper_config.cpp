@@ -23,7 +23,7 @@ Whisper Whisper::from_config(const hub::Config& config, const LayerMaker& make) 
   o.activation = hub::activation_of(config, "activation_function", o.activation);
   o.tied = config.boolean("tie_word_embeddings", true);
   o.start_token = config.integer("decoder_start_token_id", o.start_token);
-  o.padding = hub::padding_token(config, o.vocabulary, o.padding);
+  o.padding = hub::padding_token(config, o.vocabulary, 50256);
   return make_whisper(o, make);
 }
 

@@ -104,13 +104,13 @@ TEST("settings that generation_config.json lacks come from the names of special 
                greedy(whisper.model, whisper.features(chirp(9000)), {17, 19, 21, 24}, {}, {}));
 }
 
-TEST("longer sounds are divided into consecutive chunks, whose texts are joined") {
+TEST("longer sounds are divided into consecutive chunks if asked, and their texts are joined") {
   const Fixture whisper(english);
   Transcriber transcriber = whisper.load();
   const hub::Audio audio = chirp(36000);
   std::vector<std::string> shown;
   const auto result =
-      transcriber.transcribe(audio, {}, [&](const SpeechSegment& segment) { shown.push_back(segment.text); });
+      transcriber.transcribe(audio, {.chunks = true}, [&](const SpeechSegment& one) { shown.push_back(one.text); });
   expect_equal(result.segments.size(), size_t{3});
   std::string joined;
   const auto chunks = hub::AudioProcessor::load(whisper.folder.path).chunks(audio);
@@ -138,6 +138,22 @@ TEST("with timestamps each segment begins and ends with a time, and times do not
     last = segment.begin;
   }
   expect(last > 1);
+  expect_equal(transcriber.transcribe(chirp(36000)).tokens(), result.tokens());  // longer sounds need times
+}
+
+TEST("a model without tokens for times has texts of chunks only") {
+  const Fixture whisper(R"({"eos_token_id": 16, "decoder_start_token_id": 17, "is_multilingual": false})");
+  const std::string path = whisper.folder.file("tokenizer.json"), named = "notimestamps";
+  std::string text = read_text(path);
+  write_text(path, text.replace(text.find(named), named.size(), "nothing"));
+  Transcriber transcriber = whisper.load();
+  const auto result = transcriber.transcribe(chirp(20000));
+  expect_equal(result.segments.size(), size_t{2});
+  const auto prepare = hub::AudioProcessor::load(whisper.folder.path);
+  const Tensor scores = whisper.model(prepare(chirp(20000)), tensor({{17}}))(0, 0);
+  expect_equal(result.tokens().front(), argmax(scores).item<int64_t>());
+  expect_error([&] { transcriber.transcribe(chirp(9), {.timestamps = true}); },
+               "transcribe: the model has no tokens for times (no_timestamps_token_id)");
 }
 
 TEST("languages, tasks and settings that there are not are refused") {
@@ -150,6 +166,7 @@ TEST("languages, tasks and settings that there are not are refused") {
   refused({.language = "fr"}, "there is no language \"fr\"; there are de, en");
   refused({.language = "germn"}, "there is no language \"germn\"; did you mean german?");
   refused({.task = "sing"}, "there is no task \"sing\"; there are transcribe and translate");
+  refused({.timestamps = true, .chunks = true}, "texts of consecutive chunks have no timestamps; choose one of both");
   refused({.max_tokens = -1}, "max_tokens must be at least 0, it is -1");
 }
 
