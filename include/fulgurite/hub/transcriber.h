@@ -20,8 +20,8 @@ namespace fulgurite {
 /// Options of Transcriber::transcribe.
 struct TranscribeOptions {
   detail::NamedMembers named_members = detail::NamedMembers();
-  std::string language{};           // "en", "English", …; empty: the model detects it, if it has several
-  std::string task = "transcribe";  // "translate": the text is English, whatever the language
+  std::string language{};   // "en", "English", …; empty: generation_config.json's, or detected
+  std::string task{};       // "transcribe" or "translate" into English; empty: the file's, or "transcribe"
   bool timestamps = false;  // the model divides the text into segments with times, as it does where sound is longer
   bool chunks = false;      // longer sound is divided into consecutive chunks instead, without times
   int64_t max_tokens = 0;   // of the text of each part of 30 seconds; 0: as many as the model has

@@ -72,7 +72,8 @@ int transcribe(const std::vector<std::string>& arguments) {
                "fulgurite transcribe --model whisper-tiny --language de --task translate rede.wav"});
   flags.positionals("FILE...", settings.files, "WAV files");
   flags.text("model", "FOLDER", settings.folder, "a folder of a Whisper");
-  flags.text("language", "NAME", settings.options.language, "en, English, ...; without it the model detects it");
+  flags.text("language", "NAME", settings.options.language,
+             "en, English, ...; without it the folder's, or the model detects it");
   flags.choice("task", settings.options.task, {"transcribe", "translate"}, "translate: the text is English");
   flags.toggle("timestamps", settings.options.timestamps, "divide the texts into segments with their times");
   flags.toggle("chunks", settings.options.chunks,

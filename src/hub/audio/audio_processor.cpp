@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include <fulgurite/autograd_modes.h>
 #include <fulgurite/error.h>
 #include <fulgurite/hub/audio.h>
 #include <fulgurite/operators.h>
@@ -15,6 +16,8 @@ struct AudioProcessor::State {
   int64_t bins = 80, rate = 16000, hop = 160, size = 400, samples = 480000;  // size: of the Fourier transform
   float padding = 0;
   Tensor transform, filters;
+
+  Tensor logarithms(const std::vector<float>& sound, int64_t begin, int64_t end) const;
 };
 
 namespace {
@@ -35,17 +38,20 @@ void check_kind(const Config& config) {
   if (config.number("dither", 0) != 0) config.refuse("dither", "noise is not added to the sound");
 }
 
-// The sound between its mirror images of size / 2 samples.
-Tensor mirrored(const std::vector<float>& samples, int64_t size) {
-  const int64_t half = size / 2, length = static_cast<int64_t>(samples.size());
+// The samples [begin, end) of a sound, before and behind which are its mirror images.
+Tensor mirrored(const std::vector<float>& samples, int64_t begin, int64_t end) {
+  const auto length = static_cast<int64_t>(samples.size());
   std::vector<double> out;
-  out.reserve(samples.size() + static_cast<size_t>(size));
-  for (int64_t i = -half; i < length + half; ++i) {
+  out.reserve(static_cast<size_t>(end - begin));
+  for (int64_t i = begin; i < end; ++i) {
     const int64_t inside = i < 0 ? -i : i >= length ? 2 * (length - 1) - i : i;
     out.push_back(static_cast<double>(samples[static_cast<size_t>(inside)]));
   }
   return tensor(out);
 }
+
+// Frames are computed in blocks of so many: their spectra need more memory than the sound.
+constexpr int64_t block_frames = 3000;
 
 }  // namespace
 
@@ -82,18 +88,26 @@ int64_t AudioProcessor::rate() const { return state_->rate; }
 int64_t AudioProcessor::chunk_samples() const { return state_->samples; }
 int64_t AudioProcessor::hop() const { return state_->hop; }
 
-// In f64, so that quiet bins beside loud ones are exact.
-Tensor AudioProcessor::all_frames(const Audio& audio) const {
-  const State& s = *state_;
-  std::vector<float> samples = resample(audio, s.rate).samples;
-  const auto length = std::max(static_cast<int64_t>(samples.size()), s.samples);
-  samples.resize(static_cast<size_t>(length), s.padding);
-  const int64_t frames = length / s.hop, frequencies = s.size / 2 + 1;
-  const Tensor rows = narrow(unfold(mirrored(samples, s.size), 0, s.size, s.hop), 0, 0, frames);
-  const Tensor squares = square(matmul(rows, s.transform));
+// The logarithms of the frames [begin, end) by bin, in f64, so that quiet bins beside loud ones are exact.
+Tensor AudioProcessor::State::logarithms(const std::vector<float>& sound, int64_t begin, int64_t end) const {
+  const int64_t half = size / 2, frequencies = half + 1;
+  const Tensor part = mirrored(sound, begin * hop - half, (end - 1) * hop + half);
+  const Tensor squares = square(matmul(unfold(part, 0, size, hop), transform));
   const Tensor real = narrow(squares, 1, 0, frequencies);
   const Tensor power = real + narrow(squares, 1, frequencies, frequencies);
-  const Tensor logarithms = log10(clamp_min(matmul(power, s.filters), 1e-10));
+  return log10(clamp_min(matmul(power, filters), 1e-10));
+}
+
+Tensor AudioProcessor::all_frames(const Audio& audio) const {
+  const NoGrad no_grad;
+  std::vector<float> sound = resample(audio, state_->rate).samples;
+  const auto length = std::max(static_cast<int64_t>(sound.size()), state_->samples);
+  sound.resize(static_cast<size_t>(length), state_->padding);
+  const int64_t frames = length / state_->hop;
+  std::vector<Tensor> blocks;
+  for (int64_t begin = 0; begin < frames; begin += block_frames)
+    blocks.push_back(state_->logarithms(sound, begin, std::min(frames, begin + block_frames)));
+  const Tensor logarithms = cat(blocks, 0);
   const Tensor bounded = maximum(logarithms, max(logarithms) - 8.0);
   const Tensor scaled = ((bounded + 4.0) / 4.0).to(Dtype::f32);
   return unsqueeze(transpose(scaled, 0, 1).contiguous(), 0);

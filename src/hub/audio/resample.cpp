@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 
 #include <fulgurite/error.h>
 #include <fulgurite/hub/audio.h>
@@ -47,8 +48,21 @@ void check_rate(int64_t rate) {
         text::cat("resample: rates of 1000 to 1000000 samples of a second are resampled, there are ", rate));
 }
 
+// The sum of the products, in an order that vectors compute.
+double dot(const float* samples, const double* weights, int64_t count) {
+  constexpr int64_t lanes = 8;
+  double sums[lanes] = {};
+  int64_t k = 0;
+  for (; k + lanes <= count; k += lanes)
+    for (int64_t lane = 0; lane < lanes; ++lane)
+      sums[lane] += static_cast<double>(samples[k + lane]) * weights[k + lane];
+  for (; k < count; ++k) sums[0] += static_cast<double>(samples[k]) * weights[k];
+  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+}
+
 }  // namespace
 
+// Samples whose positions in the input have the same fraction have the same weights: they are computed together.
 Audio resample(const Audio& audio, int64_t rate) {
   if (audio.rate == rate) return audio;
   check_rate(audio.rate);
@@ -57,18 +71,19 @@ Audio resample(const Audio& audio, int64_t rate) {
   const double scale = cutoff * std::min(1.0, static_cast<double>(rate) / static_cast<double>(audio.rate));
   const auto reach = static_cast<int64_t>(std::ceil(zeros_of_filter / scale));
   const auto length = static_cast<int64_t>(audio.samples.size());
-  Audio out{rate, {}};
-  const int64_t count = (length * rate + audio.rate - 1) / audio.rate;
-  out.samples.reserve(static_cast<size_t>(count));
-  for (int64_t i = 0; i < count; ++i) {
-    // The position i * audio.rate / rate in the input, divided so that it is exact in long sounds.
-    const int64_t whole = i * audio.rate / rate;
-    const double rest = static_cast<double>(i * audio.rate % rate) / static_cast<double>(rate);
-    double sum = 0;
-    for (int64_t k = std::max<int64_t>(0, whole - reach); k <= std::min(length - 1, whole + reach); ++k)
-      sum += static_cast<double>(audio.samples[static_cast<size_t>(k)]) *
-             value_at(filter, (static_cast<double>(k - whole) - rest) * scale);
-    out.samples.push_back(static_cast<float>(sum * scale));
+  const int64_t count = (length * rate + audio.rate - 1) / audio.rate, period = rate / std::gcd(rate, audio.rate);
+  Audio out{rate, std::vector<float>(static_cast<size_t>(count))};
+  std::vector<double> weights(static_cast<size_t>(2 * reach + 1));
+  for (int64_t first = 0; first < std::min(period, count); ++first) {
+    const double fraction = static_cast<double>(first * audio.rate % rate) / static_cast<double>(rate);
+    for (int64_t k = -reach; k <= reach; ++k)
+      weights[static_cast<size_t>(k + reach)] = scale * value_at(filter, (static_cast<double>(k) - fraction) * scale);
+    for (int64_t i = first; i < count; i += period) {
+      const int64_t middle = i * audio.rate / rate;
+      const int64_t begin = std::max<int64_t>(0, middle - reach), end = std::min(length, middle + reach + 1);
+      const double* weight = weights.data() + (begin - (middle - reach));
+      out.samples[static_cast<size_t>(i)] = static_cast<float>(dot(audio.samples.data() + begin, weight, end - begin));
+    }
   }
   return out;
 }

@@ -17,6 +17,8 @@ struct SpeechSettings {
   std::optional<int64_t> no_timestamps{};     // the tokens after it are times
   std::map<std::string, int64_t> languages;   // "en", …
   std::map<std::string, int64_t> tasks;       // "transcribe" and "translate"
+  std::string language, task;                 // where a call names none; empty: detected, and "transcribe"
+  bool is_forced = false;                     // they are of forced tokens, for calls that name neither
   std::vector<int64_t> suppress{};            // never generated
   std::vector<int64_t> begin_suppress{};      // not generated as the first token
   std::vector<int64_t> end{};                 // end a text

@@ -37,7 +37,7 @@ std::string trimmed(const std::string& text) {
 void check(const TranscribeOptions& options, const SpeechSettings& settings) {
   if (options.max_tokens < 0)
     throw UserError(text::cat("transcribe: max_tokens must be at least 0, it is ", options.max_tokens));
-  if (options.task != "transcribe" && options.task != "translate")
+  if (!options.task.empty() && options.task != "transcribe" && options.task != "translate")
     throw UserError(
         text::cat("transcribe: there is no task \"", options.task, "\"; there are transcribe and translate"));
   if (options.timestamps && options.chunks)
@@ -46,6 +46,17 @@ void check(const TranscribeOptions& options, const SpeechSettings& settings) {
     throw UserError("transcribe: the model has no tokens for times (no_timestamps_token_id)");
   if (!settings.is_multilingual && options.task == "translate")
     throw UserError("transcribe: the model knows English only, it does not translate");
+}
+
+// The options with the folder's language and task, where they name none.
+TranscribeOptions with_defaults(TranscribeOptions options, const SpeechSettings& settings) {
+  const bool names_none = options.language.empty() && options.task.empty();
+  if (names_none || !settings.is_forced) {
+    if (options.language.empty()) options.language = settings.language;
+    if (options.task.empty()) options.task = settings.task;
+  }
+  if (options.task.empty()) options.task = "transcribe";
+  return options;
 }
 
 // The code of a language that the model has.
@@ -163,7 +174,7 @@ SpeechSegment Transcriber::State::segment(double begin, double end, const std::v
 // One call of `transcribe`.
 struct Transcriber::Run {
   State& state;
-  const TranscribeOptions& options;
+  const TranscribeOptions options;
   const std::function<void(const SpeechSegment&)>& on_segment;
   Transcription out{};
 
@@ -252,8 +263,9 @@ Transcription Transcriber::transcribe(const hub::Audio& audio, const TranscribeO
                                       const std::function<void(const SpeechSegment&)>& on_segment) {
   check(options, state_->settings);
   const NoGrad no_grad;
-  Run run{*state_, options, on_segment};
-  if (!options.language.empty()) run.out.language = checked_language(options.language, state_->settings);
+  Run run{*state_, with_defaults(options, state_->settings), on_segment};
+  const std::string& language = run.options.language;
+  if (!language.empty()) run.out.language = checked_language(language, state_->settings);
   run.transcribe(hub::resample(audio, state_->processor.rate()));
   run.out.text = trimmed(run.out.text);
   return std::move(run.out);

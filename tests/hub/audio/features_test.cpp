@@ -92,6 +92,14 @@ TEST("sounds are padded, cut, resampled and divided into chunks") {
   expect_error([&] { prepare(std::vector<hub::Audio>()); }, "AudioProcessor: there are no sounds");
 }
 
+TEST("long sounds are computed in blocks without seams") {
+  const hub::Audio audio = tone(300, 16000 * 62);
+  const Tensor all = processor().all_frames(audio)(0);
+  expect_equal(all.shape(), Shape({80, 6200}));
+  const Tensor one = narrow(all, 1, 1000, 1);  // the tone has the same spectrum every 0.01 seconds
+  expect(allclose(narrow(all, 1, 100, 6000), expand(one, {80, 6000}), 0, 2e-3));
+}
+
 TEST("settings come from preprocessor_config.json, or from processor_config.json") {
   const TestFolder folder;
   expect_error([&] { hub::AudioProcessor::load(folder.path); },

@@ -104,6 +104,30 @@ TEST("settings that generation_config.json lacks come from the names of special 
                greedy(whisper.model, whisper.features(chirp(9000)), {17, 19, 21, 24}, {}, {}));
 }
 
+TEST("a folder's language and task are those of calls that name none") {
+  const std::string begin = multilingual.substr(0, multilingual.size() - 1);
+  const auto tokens_of = [](const Fixture& whisper, const Tokens& prompt) {
+    return greedy(whisper.model, whisper.features(chirp(9000)), prompt, {0, 2}, {16, 1});
+  };
+  const Fixture named(begin + R"(, "language": "german", "task": "translate", "forced_decoder_ids": [[1, 18]]})");
+  Transcriber transcriber = named.load();
+  expect_equal(transcriber.transcribe(chirp(9000)).tokens(), tokens_of(named, {17, 19, 20, 24}));
+  expect_equal(transcriber.transcribe(chirp(9000), {.language = "en"}).tokens(), tokens_of(named, {17, 18, 20, 24}));
+  expect_equal(transcriber.transcribe(chirp(9000), {.task = "transcribe"}).tokens(),
+               tokens_of(named, {17, 19, 21, 24}));
+  const Fixture forced(begin + R"(, "forced_decoder_ids": [[1, 19], [2, 20], [3, 24]]})");
+  Transcriber older = forced.load();
+  expect_equal(older.transcribe(chirp(9000)).tokens(), tokens_of(forced, {17, 19, 20, 24}));
+  expect_equal(older.transcribe(chirp(9000), {.language = "en"}).tokens(), tokens_of(forced, {17, 18, 21, 24}));
+  const Fixture detected(begin + R"(, "forced_decoder_ids": [[1, null], [2, 20]]})");
+  const auto result = detected.load().transcribe(chirp(9000));
+  expect_equal(result.tokens(), tokens_of(detected, {17, result.language == "en" ? 18 : 19, 20, 24}));
+  const Fixture wrong(begin + R"(, "forced_decoder_ids": [3]})");
+  expect_error([&] { wrong.load(); },
+               wrong.folder.file("generation_config.json") +
+                   ": \"forced_decoder_ids\" is of another kind, which is not supported; it must be a list of pairs");
+}
+
 TEST("longer sounds are divided into consecutive chunks if asked, and their texts are joined") {
   const Fixture whisper(english);
   Transcriber transcriber = whisper.load();
