@@ -14,6 +14,7 @@
 #include <fulgurite/detail/walk.h>
 #include <fulgurite/layer_options.h>
 #include <fulgurite/operators.h>
+#include <fulgurite/quantized_weight.h>
 #include <fulgurite/tensor.h>
 
 #include <fulgurite/detail/hide_macros.h>
@@ -42,9 +43,12 @@ struct LowRank {
   bool training = true;
 };
 
-/// x weightᵀ + bias, and the change of low rank if there is one (hub::with_lora adds it)
+/// x weightᵀ + bias, and the change of low rank if there is one (hub::with_lora adds it). In place of the weight, which
+/// is then undefined, there may be one of few bits (hub::LoadOptions::weights); its tensors are named "weight.codes",
+/// "weight.scales" and "weight.minima".
 struct Linear {
   Tensor weight, bias;  // [out, in]; [out] or undefined
+  std::optional<QuantizedWeight> quantized;
   std::optional<LowRank> lora;
   Linear() = default;
   Linear(int64_t in_features, int64_t out_features, const LinearOptions& options = {},
@@ -52,6 +56,11 @@ struct Linear {
   Linear(int64_t in_features, int64_t out_features, const fulgurite::detail::Given<bool>& bias,
          const TensorOptions& options = {}, SourceLocation at = SourceLocation::here());
   Tensor operator()(const Tensor& x, SourceLocation at = SourceLocation::here()) const;
+  /// True if there is a weight, of few bits or not.
+  bool has_weight() const { return quantized || weight.defined(); }
+  /// The sizes of the weight.
+  int64_t in_features() const { return quantized ? quantized->in_features() : weight.size(1).hint(); }
+  int64_t out_features() const { return quantized ? quantized->out_features() : weight.size(0).hint(); }
 };
 
 /// Looks up a row of weight for each index.
@@ -135,6 +144,7 @@ template <>
 struct Fields<nn::Linear> {
   static void visit(auto& object, auto&& member) {
     member("weight", object.weight);
+    member("weight", object.quantized);
     member("bias", object.bias);
     member("lora", object.lora);
   }

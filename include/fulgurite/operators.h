@@ -1450,6 +1450,13 @@ Tensor convolution_weight(const Tensor& grad, const Tensor& input, const Dims& k
     Dims& padding, const Dims& dilation, Int groups, SourceLocation at = SourceLocation::here());
 /// Writes source into destination's memory. The sizes and dtypes are equal.
 Tensor copy_(const Tensor& source, const Tensor& destination, SourceLocation at = SourceLocation::here());
+/// The numbers that quantized ones stand for, in groups of 32 along the last dimension, with one of scales, and perhaps
+/// of minima, for each group. Codes of i8 [..., n]: code * scale (Q8_0 of GGUF). Codes of u8 [..., n / 2] hold two
+/// codes in a byte: byte j of a group's 16 has that of element j in its lower half, that of j + 16 in its upper half;
+/// (code - 8) * scale without minima (Q4_0), code * scale + minimum with them (Q4_1). Computed in f32, in f64 for a
+/// result of f64, and rounded once to dtype, which is f32 by default.
+Tensor dequantize(const Tensor& codes, const Tensor& scales, const Tensor& minima = detail::no_tensor(),
+    std::optional<Dtype> dtype = {}, SourceLocation at = SourceLocation::here());
 /// The eigenvalues of symmetric matrices, of which the lower triangle is read, in ascending order, and the eigenvectors
 /// as columns.
 std::tuple<Tensor, Tensor> eigh(const Tensor& A, SourceLocation at = SourceLocation::here());
@@ -1474,6 +1481,10 @@ std::tuple<Tensor, Tensor, Tensor> layer_norm(const Tensor& input, const Dims& n
 /// The cotangents of layer normalization's input, weight and bias.
 std::tuple<Tensor, Tensor, Tensor> layer_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& mean,
     const Tensor& rstd, const Tensor& weight, const Dims& normalized_shape, SourceLocation at = SourceLocation::here());
+/// linear with the weight dequantize(codes, scales, minima) [out, in] in the dtype of the input: its kernel dequantizes
+/// the rows of the weight that it multiplies.
+Tensor linear_of_codes(const Tensor& input, const Tensor& codes, const Tensor& scales, const Tensor& minima =
+    detail::no_tensor(), const Tensor& bias = detail::no_tensor(), SourceLocation at = SourceLocation::here());
 /// y[i] = input[i] + factor[i] * y[i - 1] along a dimension, from the first element on; with reverse from the last one
 /// back: y[i] = input[i] + factor[i] * y[i + 1]. The factor of the element that begins is not read.
 Tensor linear_recurrence(const Tensor& input, const Tensor& factor, Int dim, bool reverse = false, SourceLocation at =

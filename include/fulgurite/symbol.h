@@ -139,6 +139,7 @@ struct Semantics {
   bool scatter_update = false;      // the first operand with other elements at some indices
   bool elementwise_update = false;  // each result element depends on the operands' elements at its index
   bool class_loss = false;          // a loss that reads one element of each row, or its cotangent
+  bool dequantization = false;      // the numbers that codes of few bits and their scales stand for
   bool last_edge_first = false;     // autograd visits its last operand first, as PyTorch does
   int8_t table = -1;                // the operand of which only the elements at indices are read
 };

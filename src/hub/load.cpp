@@ -6,6 +6,7 @@
 #include <fulgurite/hub/checkpoint.h>
 
 #include "hub/checkpoint.h"
+#include "hub/quantization/quantized_layers.h"
 #include "support/text/text.h"
 
 namespace fulgurite::hub::detail {
@@ -51,8 +52,13 @@ Stored::const_iterator find(const Stored& stored, const std::string& name, const
 // Fills tensors and collects what does not fit.
 class Filler {
  public:
-  Filler(const std::string& folder, const FileNames& names, const LoadOptions& options)
-      : folder_(folder), names_(names), options_(options), stored_(open_checkpoint(folder)) {}
+  Filler(const std::string& folder, const FileNames& names, const LoadOptions& options,
+         const std::vector<NamedLinear>& layers)
+      : folder_(folder), names_(names), options_(options), stored_(open_checkpoint(folder)) {
+    if (options.weights == Weights::as_stored) return;
+    for (const NamedLinear& linear : layers)
+      if (is_quantizable(*linear.layer)) quantized_later_.insert(&linear.layer->weight);
+  }
 
   void fill(const std::vector<Slot>& slots) {
     const std::vector<Wanted> wanted = wanted_tensors(slots);
@@ -97,11 +103,21 @@ class Filler {
 
   void replace(const Wanted& wanted, const Stored::value_type& source) const {
     const bool is_parameter = wanted.places.front()->requires_grad();
-    Tensor tensor = tensor_of(source.first, source.second);
-    if (options_.dtype && is_floating(tensor.dtype()) && tensor.dtype() != *options_.dtype)
-      tensor = tensor.to(*options_.dtype);
-    if (is_parameter) tensor.requires_grad_();
-    for (Tensor* place : wanted.places) *place = tensor;
+    const Tensor stored = tensor_of(source.first, source.second);
+    Tensor converted;
+    for (Tensor* place : wanted.places) {
+      if (quantized_later_.count(place) != 0) {
+        *place = stored;
+        continue;
+      }
+      if (!converted.defined()) converted = in_wanted_dtype(stored);
+      if (is_parameter) converted.requires_grad_();
+      *place = converted;
+    }
+  }
+  Tensor in_wanted_dtype(const Tensor& stored) const {
+    const bool differs = options_.dtype && is_floating(stored.dtype()) && stored.dtype() != *options_.dtype;
+    return differs ? stored.to(*options_.dtype) : stored;
   }
 
   const std::string& folder_;
@@ -109,18 +125,19 @@ class Filler {
   const LoadOptions& options_;
   Stored stored_;
   std::set<std::string> used_;
+  std::set<const Tensor*> quantized_later_;  // they keep their dtype
   std::vector<std::string> missing_, unexpected_;
   std::vector<Misshapen> misshapen_;
 };
 
 }  // namespace
 
-void fill(const std::string& folder, const std::vector<Slot>& slots, const FileNames& names,
-          const LoadOptions& options) {
+void fill(const std::string& folder, const std::vector<Slot>& slots, const FileNames& names, const LoadOptions& options,
+          const std::vector<NamedLinear>& layers) {
   if (options.dtype && !is_floating(*options.dtype))
     throw UserError(text::cat("hub::load: dtype must be a floating-point dtype, it is ", name(*options.dtype)));
   const NoGrad no_grad;
-  Filler(folder, names, options).fill(slots);
+  Filler(folder, names, options, layers).fill(slots);
 }
 
 }  // namespace fulgurite::hub::detail

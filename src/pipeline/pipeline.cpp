@@ -11,6 +11,7 @@
 #include "transforms/cleanup/keep_results.h"
 #include "transforms/execution/fold_scatter_add.h"
 #include "transforms/execution/join_products.h"
+#include "transforms/execution/multiply_codes.h"
 #include "transforms/execution/schedule_updates_early.h"
 #include "transforms/execution/transform_for_execution.h"
 #include "transforms/grad/associate_forward.h"
@@ -38,6 +39,7 @@ void prepare(std::vector<Trace>& stages, std::vector<const Executor*> executors,
   // Fusions must not depend on sizes that symbols stand for: new specializations would have to wait for the compiler.
   const bool everything = options.fuses_all || is_symbolic;
   PassRunner runner(stages, options.check_traces);
+  if (has_codes(stages.back())) runner.run("Multiply Codes", multiply_codes);
   // As fusions do, the passes over sums change the order of additions.
   const bool fuses = std::ranges::any_of(executors, [](const Executor* e) { return e->fusing != nullptr; });
   const int64_t least = everything ? 0 : min_sum_bytes;

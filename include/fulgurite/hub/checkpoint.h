@@ -13,6 +13,7 @@
 #include <fulgurite/detail/walk.h>
 #include <fulgurite/error.h>
 #include <fulgurite/hub/config.h>
+#include <fulgurite/hub/linear_layers.h>
 #include <fulgurite/models/layer_maker.h>
 #include <fulgurite/nn.h>
 #include <fulgurite/tensor.h>
@@ -39,11 +40,23 @@ class LoadError : public UserError {
   std::vector<Misshapen> misshapen;
 };
 
+/// The form in which the weights of linear layers are held.
+enum class Weights : uint8_t {
+  as_stored,  // as in the files
+  int8,       // 8.5 bits a number: nn::Codes::q8_0
+  int4,       // 4.5 bits: nn::Codes::q4_0; those of the output layer as int8
+};
+/// "int8", "int4"; UserError for another name.
+Weights weights_from_name(std::string_view name);
+
 /// Options of `load`.
 struct LoadOptions {
   fulgurite::detail::NamedMembers named_members = fulgurite::detail::NamedMembers();
   std::optional<Dtype> dtype{};  // of the floating-point tensors; none: as in the files
   bool strict = true;            // false: unexpected tensors are ignored
+  /// Of all linear layers whose input has a multiple of 32 features. An output layer that has the embedding's weight
+  /// gets codes of its own. They are not trained; LoRA on them is.
+  Weights weights = Weights::as_stored;
 };
 
 /// Options of `save`.
@@ -68,8 +81,12 @@ struct FileNames {
 };
 
 /// Fills the slots from the safetensors files of a folder.
-void fill(const std::string& folder, const std::vector<Slot>& slots, const FileNames& names,
-          const LoadOptions& options);
+void fill(const std::string& folder, const std::vector<Slot>& slots, const FileNames& names, const LoadOptions& options,
+          const std::vector<NamedLinear>& layers);
+/// Gives those layers codes that have codes in a folder of a quantized model.
+void place_codes(const std::string& folder, const Config& config, const std::vector<NamedLinear>& layers);
+/// Replaces the weights of the layers by codes.
+void quantize(const std::vector<NamedLinear>& layers, Weights weights);
 /// Writes safetensors files, their index and the copies of the original's files.
 void save(const std::string& folder, const std::vector<Slot>& slots, const SaveOptions& options);
 
@@ -113,8 +130,12 @@ concept Loadable = requires(const Config& config, const models::LayerMaker& make
 /// or malformed, LoadError if names or shapes do not fit.
 template <Loadable Model>
 Model load(const std::string& folder, const LoadOptions& options = {}) {
-  Model model = Model::from_config(Config::read(folder), models::LayerMaker{.initialize = false});
-  detail::fill(folder, detail::slots_of(model), detail::file_names<Model>(), options);
+  const Config config = Config::read(folder);
+  Model model = Model::from_config(config, models::LayerMaker{.initialize = false});
+  const std::vector<detail::NamedLinear> layers = detail::collect(model).layers;
+  detail::place_codes(folder, config, layers);
+  detail::fill(folder, detail::slots_of(model), detail::file_names<Model>(), options, layers);
+  detail::quantize(layers, options.weights);
   nn::eval(model);
   return model;
 }

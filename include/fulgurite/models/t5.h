@@ -243,7 +243,7 @@ struct T5 {
  private:
   Tensor scores(const Tensor& x) const {
     const Tensor scaled = output_scale == 1 ? x : x * output_scale;
-    return lm_head.weight.defined() ? lm_head(scaled) : nn::linear(scaled, shared.weight);
+    return lm_head.has_weight() ? lm_head(scaled) : nn::linear(scaled, shared.weight);
   }
 };
 

@@ -16,6 +16,8 @@ struct GemmBlock {
   double alpha = 1, beta = 0;
   const void* bias = nullptr;
   int64_t bias_stride = 1;
+  const CodeMatrix* codes = nullptr;  // of which a row is a column of B; `b` is not read
+  int64_t first_code_row = 0;
 };
 
 /// True for a product of a few rows with a matrix whose columns are contiguous, which is computed by dot products: a

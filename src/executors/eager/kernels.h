@@ -6,6 +6,7 @@
 
 namespace fulgurite {
 
+struct CodeMatrix;
 struct GemmBlock;
 class PendingValues;
 
@@ -26,6 +27,8 @@ struct KernelSet {
   std::span<const KernelTable> tables;
   void (*copy_elements)(const Tensor& source, const Tensor& destination);
   void (*multiply_block)(const GemmBlock&);
+  /// Writes the numbers of some rows, contiguous, in a floating-point dtype.
+  void (*dequantize_rows)(const CodeMatrix&, int64_t first, int64_t rows, Dtype dtype, void* to);
   /// Creates a chain of deferred pointwise calls; tables before this one hold kernels that are a single pointwise call.
   std::unique_ptr<PendingValues> (*make_chain)();
   size_t pointwise_tables;
@@ -59,6 +62,7 @@ KernelTable sort_kernels();
 KernelTable selection_kernels();
 KernelTable search_kernels();
 KernelTable product_kernels();
+KernelTable quantization_kernels();
 KernelTable convolution_kernels();
 KernelTable pooling_kernels();
 KernelTable interpolation_kernels();
@@ -81,6 +85,9 @@ KernelTable factorization_kernels();
 void copy_elements(const Tensor& source, const Tensor& destination);
 /// Computes one block of a GEMM on this thread.
 void multiply_block(const GemmBlock&);
+/// The same for a block of few rows with codes.
+void multiply_codes(const GemmBlock&);
+void dequantize_rows(const CodeMatrix& codes, int64_t first, int64_t rows, Dtype dtype, void* to);
 std::unique_ptr<PendingValues> make_chain();
 
 }  // namespace FULGURITE_KERNELS

@@ -109,10 +109,23 @@ void multiply_in_halves(const GemmBlock& block) {
   else add_to<float>(block, others.data());
 }
 
+// Dequantizes B.
+void multiply_dequantized(const GemmBlock& given) {
+  GemmBlock block = given;
+  const ScratchMemory weight(block.n * block.k * size_of(block.dtype));
+  kernel_set().dequantize_rows(*block.codes, block.first_code_row, block.n, block.dtype, weight.data());
+  block.codes = nullptr;
+  block.b = weight.data();
+  block.b_row = 1;
+  block.b_column = block.k;
+  multiply_serially(block);
+}
+
 }  // namespace
 
 void multiply_serially(const GemmBlock& block) {
   if (has_few_rows(block)) return kernel_set().multiply_block(block);
+  if (block.codes != nullptr) return multiply_dequantized(block);
   const bool is_matrix = block.m > 1 && block.n > 1, is_wide = block.dtype == Dtype::f32 || block.dtype == Dtype::f64;
   if (is_matrix && is_wide && block.k > longest_depth) return multiply_in_halves(block);
   // The library takes microseconds to start a 16-bit GEMM.
@@ -144,7 +157,7 @@ void gemm(const GemmCall& call) {
       block.a = moved(call.a.data, a, bytes);
       block.a_row = call.a.row;
       block.a_column = call.a.column;
-      block.b = moved(call.b.data, b, bytes);
+      if (call.codes == nullptr) block.b = moved(call.b.data, b, bytes);
       block.b_row = call.b.row;
       block.b_column = call.b.column;
       block.c = const_cast<char*>(moved(call.c, c, bytes));
@@ -153,6 +166,8 @@ void gemm(const GemmCall& call) {
       block.beta = call.beta;
       if (call.bias != nullptr) block.bias = moved(call.bias, column * call.bias_stride, bytes);
       block.bias_stride = call.bias_stride;
+      block.codes = call.codes;
+      block.first_code_row = column;
       multiply_serially(block);
     }
   };

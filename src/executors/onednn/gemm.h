@@ -4,6 +4,8 @@
 
 #include <fulgurite/dtype.h>
 
+#include "executors/onednn/code_matrix.h"
+
 namespace fulgurite {
 
 struct GemmBlock;
@@ -17,7 +19,8 @@ struct GemmOperand {
 };
 
 /// C = alpha · A · B + beta · C (+ bias in every row), for each matrix of a batch. A is m×k, B is k×n, C is m×n with
-/// unit column stride. bf16 and f16 accumulate in f32 and round once. With beta == 0 C is not read.
+/// unit column stride. bf16 and f16 accumulate in f32 and round once. With beta == 0 C is not read. With `codes` B is
+/// their transpose, dequantized to `dtype`; `b` is not read.
 struct GemmCall {
   Dtype dtype = Dtype::f32;
   int64_t m = 0, n = 0, k = 0;
@@ -29,6 +32,7 @@ struct GemmCall {
   double alpha = 1, beta = 0;
   const void* bias = nullptr;  // n elements of `dtype`
   int64_t bias_stride = 1;
+  const CodeMatrix* codes = nullptr;
 };
 
 /// Uses all threads; the result's bits do not depend on their number.

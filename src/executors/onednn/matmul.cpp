@@ -39,6 +39,7 @@ int64_t batch_size(const Stack& s, size_t d, size_t count) {
 struct Options {
   double alpha = 1, beta = 0;
   const Tensor* bias = nullptr;  // a row
+  const CodeMatrix* codes = nullptr;
 };
 
 void multiply(const Stack& a, const Stack& b, const Tensor& result, const Options& options) {
@@ -49,7 +50,8 @@ void multiply(const Stack& a, const Stack& b, const Tensor& result, const Option
   call.n = b.columns;
   call.k = a.columns;
   call.a = {a.tensor->data(), a.row_stride, a.column_stride, nullptr};
-  call.b = {b.tensor->data(), b.row_stride, b.column_stride, nullptr};
+  call.b = {options.codes != nullptr ? nullptr : b.tensor->data(), b.row_stride, b.column_stride, nullptr};
+  call.codes = options.codes;
   call.c = result.impl()->data();
   call.c_row = b.columns;
   call.alpha = options.alpha;
@@ -122,6 +124,14 @@ void linear_kernel(Arguments arguments, std::span<const Tensor> results) {
   Options options;
   if (bias.defined()) options.bias = &bias;
   multiply(left_operand(arguments[0].tensor()), transposed, results[0], options);
+}
+
+void multiply_with_codes(const Tensor& input, const CodeMatrix& codes, int64_t rows, const Tensor& bias,
+                         const Tensor& result) {
+  Options options;
+  options.codes = &codes;
+  if (bias.defined()) options.bias = &bias;
+  multiply(left_operand(input), {nullptr, codes.columns, rows, 1, codes.columns, 0}, result, options);
 }
 
 }  // namespace fulgurite

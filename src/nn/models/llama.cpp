@@ -87,7 +87,7 @@ KeyValueCache make_cache(const Llama& model, int64_t capacity, int64_t batch) {
   if (model.model.layers.empty()) return {};
   const LlamaAttention& attention = model.model.layers.front().self_attn;
   const std::array<int64_t, 4> sizes{batch, attention.key_value_heads, capacity, attention.head_width};
-  const Tensor& weight = attention.k_proj.weight;
+  const Tensor& weight = model.model.embed_tokens.weight;
   return make_key_value_cache(model.model.layers.size(), sizes, {.dtype = weight.dtype(), .device = weight.device()},
                               model.long_length() != 0);
 }

@@ -113,7 +113,7 @@ T5 make_t5(const T5Options& o, const LayerMaker& make) {
 KeyValueCache make_cache(const T5& model, int64_t capacity, int64_t batch) {
   if (model.decoder.block.empty()) return {};
   const T5Attention& attention = std::get<0>(model.decoder.block.front().layer).SelfAttention;
-  const Tensor& weight = attention.k.weight;
+  const Tensor& weight = model.shared.weight;
   return make_key_value_cache(model.decoder.block.size(), {batch, attention.heads, capacity, attention.head_width},
                               {.dtype = weight.dtype(), .device = weight.device()});
 }

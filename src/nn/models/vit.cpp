@@ -67,7 +67,7 @@ Tensor Vit::operator()(const Tensor& images, bool interpolates) const {
 }
 
 Tensor Vit::pooled(const Tensor& features) const {
-  if (!pooler.dense.weight.defined()) throw UserError("Vit: the model has no pooler; its files have no tensors of one");
+  if (!pooler.dense.has_weight()) throw UserError("Vit: the model has no pooler; its files have no tensors of one");
   const Tensor y = pooler.dense(select(features, 1, 0));
   return activate(y, pooler.activation);
 }

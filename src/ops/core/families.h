@@ -45,6 +45,7 @@ SymbolList contraction_symbols();
 SymbolList einsum_symbols();
 SymbolList solving_symbols();
 SymbolList factorization_symbols();
+SymbolList quantization_symbols();
 SymbolList convolution_symbols();
 SymbolList pooling_symbols();
 SymbolList pooling_function_symbols();

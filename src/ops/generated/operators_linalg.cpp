@@ -204,11 +204,21 @@ Tensor cholesky(const Tensor& A, SourceLocation at) {
   const Argument arguments[] = {Argument(A)};
   return dispatch(prims_cholesky_symbol, arguments, at);
 }
+Tensor dequantize(const Tensor& codes, const Tensor& scales, const Tensor& minima, std::optional<Dtype> dtype,
+    SourceLocation at) {
+  const Argument arguments[] = {Argument(codes), Argument(scales), Argument(minima), Argument(dtype)};
+  return dispatch(prims_dequantize_symbol, arguments, at);
+}
 std::tuple<Tensor, Tensor> eigh(const Tensor& A, SourceLocation at) {
   const Argument arguments[] = {Argument(A)};
   Results results;
   dispatch(prims_eigh_symbol, arguments, at, results);
   return {results[0], results[1]};
+}
+Tensor linear_of_codes(const Tensor& input, const Tensor& codes, const Tensor& scales, const Tensor& minima, const
+    Tensor& bias, SourceLocation at) {
+  const Argument arguments[] = {Argument(input), Argument(codes), Argument(scales), Argument(minima), Argument(bias)};
+  return dispatch(prims_linear_of_codes_symbol, arguments, at);
 }
 std::tuple<Tensor, Tensor> qr(const Tensor& A, bool complete, SourceLocation at) {
   const Argument arguments[] = {Argument(A), Argument(complete)};

@@ -42,6 +42,12 @@ void keep_converted_parameters(const Trace& recorded, std::vector<char>& kept) {
   }
 }
 
+// Codes are saved rather than the numbers that they stand for.
+void keep_codes(const Trace& recorded, std::vector<char>& kept) {
+  for (const BoundSymbol& bound : recorded.bound_symbols.read())
+    if (bound.symbol->semantics.dequantization) mark_tensors(bound, kept);
+}
+
 }  // namespace
 
 std::vector<char> saved_by_operators(const Trace& recorded, const Trace& joint) {
@@ -72,6 +78,7 @@ std::vector<char> saved_by_operators(const Trace& recorded, const Trace& joint) 
   for (size_t i = 0; i < ops.size(); ++i)
     if (keeps[i]) mark_tensors(ops[i], kept);
   keep_converted_parameters(recorded, kept);
+  keep_codes(recorded, kept);
   return kept;
 }
 

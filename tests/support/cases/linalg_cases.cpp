@@ -15,9 +15,26 @@ Tensor matrix(const std::vector<double>& numbers, int64_t rows) {
   return tensor(numbers).reshape({rows, -1}).detach().requires_grad_();
 }
 
+/// Bytes of all values, with no regular period.
+Tensor bytes(std::vector<int64_t> sizes, Dtype dtype) {
+  const Tensor count = arange(Shape(sizes).numel());
+  return ((count * 89 + 13) % 256).to(Dtype::u8).to(dtype).reshape(Shape(sizes));
+}
+void add_code_cases(std::vector<OperatorCase>& out) {
+  const OperatorCase::Keywords wide{{"dtype", Dtype::f64}};
+  out.push_back({"prims.dequantize", {bytes({2, 64}, Dtype::i8), floats({2, 2})}, wide});
+  out.push_back({"prims.dequantize", {bytes({2, 3, 16}, Dtype::u8), floats({2, 3, 1})}, wide});
+  out.push_back({"prims.dequantize", {bytes({2, 32}, Dtype::u8), floats({2, 2}), floats({2, 2})}, wide});
+  out.push_back({"prims.linear_of_codes", {floats({2, 32}), bytes({3, 32}, Dtype::i8), floats({3, 1})}});
+  out.push_back(
+      {"prims.linear_of_codes", {floats({2, 1, 64}), bytes({3, 32}, Dtype::u8), floats({3, 2}), Value(), floats({3})}});
+  out.push_back({"prims.linear_of_codes", {floats({32}), bytes({3, 16}, Dtype::u8), floats({3, 1}), floats({3, 1})}});
+}
+
 }  // namespace
 
 void add_linalg_cases(std::vector<OperatorCase>& out) {
+  add_code_cases(out);
   for (const char* op : {"prims.solve", "torch.linalg.solve"}) {
     out.push_back({op, {regular({3, 3}), floats({3, 2})}});
     out.push_back({op, {regular({2, 2, 2}), floats({2, 2, 3})}});

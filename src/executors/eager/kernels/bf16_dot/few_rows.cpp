@@ -1,6 +1,7 @@
 #include "executors/eager/kernels/linalg/few_rows.h"
 
 #include "executors/eager/kernels/bf16_dot/pairs.h"
+#include "executors/eager/kernels/linalg/code_columns.h"
 #include "executors/eager/kernels/linalg/finish.h"
 
 // Products of few rows of bf16 on pairs along K.
@@ -28,17 +29,35 @@ struct PairProducts {
     return multiply_add(from_bits(shift_left(a, 16)), from_bits(shift_left(b, 16)), sum);
 #endif
   }
+  /// A group of codes.
+  template <class Group>
+  FULGURITE_INLINE Ints vector_of(const Group& group, std::integral_constant<int, 0>) {
+    const Floats first = group.half(std::integral_constant<int, 0>()),
+                 second = group.half(std::integral_constant<int, 1>());
+#if defined(__AVX512BF16__)
+    Ints pairs;
+    pairs.part[0] = (IntPart)_mm512_cvtne2ps_pbh((__m512)second.part[0], (__m512)first.part[0]);
+    return pairs;
+#else
+    BFloat16 buffer[step];
+    store(buffer, first);
+    store(buffer + lanes, second);
+    return load_all(buffer);
+#endif
+  }
 };
 
 }  // namespace
 
 void multiply_few_rows(const GemmBlock& p) {
   const Typed<BFloat16> t = typed<BFloat16>(p);
-  if (has_few_rows(p)) {
-    multiply_few_rows<PairProducts>(RowsToMultiply<BFloat16>{t.a, p.a_row, t.b, p.b_column, p.k}, p.m, p.n,
+  if (p.codes != nullptr) {
+    multiply_code_rows<PairProducts, BFloat16>(p);
+  } else if (has_few_rows(p)) {
+    multiply_few_rows<PairProducts>(RowsToMultiply<BFloat16>{t.a, p.a_row, {t.b, p.b_column}, p.k}, p.m, p.n,
                                     [&](int64_t r, int64_t c, float sum) { finish(p, t, r, c, sum); });
   } else {
-    multiply_few_rows<PairProducts>(RowsToMultiply<BFloat16>{t.b, p.b_column, t.a, p.a_row, p.k}, 1, p.m,
+    multiply_few_rows<PairProducts>(RowsToMultiply<BFloat16>{t.b, p.b_column, {t.a, p.a_row}, p.k}, 1, p.m,
                                     [&](int64_t, int64_t row, float sum) { finish(p, t, row, 0, sum); });
   }
 }

@@ -26,6 +26,47 @@ struct WideProducts {
   FULGURITE_INLINE Floats load_all(const Element* from) { return load(from); }
   FULGURITE_INLINE Floats load_first(const Element* from, int64_t count) { return load_some(from, count); }
   FULGURITE_INLINE Floats add(const Floats& a, const Floats& b, const Floats& sum) { return multiply_add(a, b, sum); }
+  /// Half of a group of codes, rounded to elements.
+  template <class Group, int half>
+  FULGURITE_INLINE Floats vector_of(const Group& group, std::integral_constant<int, half> which) {
+    const Floats numbers = group.half(which);
+    if constexpr (std::is_same_v<Element, BFloat16>) return from_bits(shift_left(bfloat16_bits(numbers), 16));
+    else if constexpr (std::is_same_v<Element, Float16>) return from_float16_bits(float16_bits(numbers));
+    else return numbers;
+  }
+};
+
+/// The columns of B, each contiguous. Other kinds of columns (code_columns.h) have the same functions.
+template <class Element>
+struct PlainColumns {
+  const Element* first;
+  int64_t stride;
+
+  /// Elements that are read together: a vector.
+  template <class Products>
+  static constexpr int64_t unit = Products::step;
+  template <class Products>
+  struct Unit {
+    const Element* from;
+    [[gnu::always_inline]] typename Products::Vector vector(std::integral_constant<int, 0>) const {
+      return Products::load_all(from);
+    }
+  };
+  template <class Products>
+  [[gnu::always_inline]] Unit<Products> unit_at(int64_t column, int64_t i) const {
+    return {first + column * stride + i};
+  }
+  template <class Products>
+  [[gnu::always_inline]] typename Products::Vector load_first(int64_t column, int64_t i, int64_t count) const {
+    return Products::load_first(first + column * stride + i, count);
+  }
+  [[gnu::always_inline]] void prefetch(int64_t column, int64_t i) const {
+    __builtin_prefetch(first + column * stride + i, 0, 2);
+  }
+  PlainColumns along(int64_t begin) const { return {first + begin, stride}; }
+  PlainColumns from_column(int64_t column) const { return {first + column * stride, stride}; }
+  /// Prepares `count` columns to be read.
+  PlainColumns block(int64_t column, int64_t) const { return from_column(column); }
 };
 
 /// Tiles of several rows read a packed copy, vector by vector: rows whose distance is a power of two would share one
@@ -33,18 +74,17 @@ struct WideProducts {
 template <int rows>
 inline constexpr bool is_packed = rows >= 4;
 
-/// Rows of `a`, and of `b`, that are multiplied with each other along `count` contiguous elements.
-template <class Element>
+/// Rows of `a`, and columns of `b`, that are multiplied with each other along `count` contiguous elements.
+template <class Element, class Columns = PlainColumns<Element>>
 struct RowsToMultiply {
   const Element* a;
   int64_t a_stride;
-  const Element* b;
-  int64_t b_stride;
+  Columns b;
   int64_t count;
 
   template <int rows>
   RowsToMultiply part(int64_t begin, int64_t part_count) const {
-    return {a + begin * (is_packed<rows> ? rows : 1), a_stride, b + begin, b_stride, part_count};
+    return {a + begin * (is_packed<rows> ? rows : 1), a_stride, b.along(begin), part_count};
   }
 };
 
@@ -62,11 +102,13 @@ void pack_vectors(const Element* from, int64_t stride, int64_t count, Element* p
 
 /// Sums of products by lane, for a tile of rows and columns; added to the previous ones if it `goes_on`. Prefetches the
 /// columns after the tile, a line of each at a time.
-template <class Products, class Element, int... row, int... column>
-[[gnu::always_inline]] inline void add_products(const RowsToMultiply<Element>& t, Floats* sums, bool goes_on,
+template <class Products, class Element, class Columns, int... row, int... column>
+[[gnu::always_inline]] inline void add_products(const RowsToMultiply<Element, Columns>& t, Floats* sums, bool goes_on,
                                                 std::integer_sequence<int, row...>,
                                                 std::integer_sequence<int, column...>) {
   using Vector = typename Products::Vector;
+  using Unit = typename Columns::template Unit<Products>;
+  constexpr int64_t unit = Columns::template unit<Products>;
   constexpr int rows = sizeof...(row), columns = sizeof...(column);
   constexpr int64_t step = Products::step, advance = is_packed<rows> ? rows : 1;
   const int64_t row_distance = is_packed<rows> ? step : t.a_stride;
@@ -76,18 +118,23 @@ template <class Products, class Element, int... row, int... column>
   };
   (start(row), ...);
   int64_t i = 0;
-  for (; i + step <= t.count; i += step) {
-    (__builtin_prefetch(t.b + (columns + column) * t.b_stride + i, 0, 2), ...);
-    const Vector values[columns] = {Products::load_all(t.b + column * t.b_stride + i)...};
-    const auto multiply = [&](int r) __attribute__((always_inline)) {
-      const Vector x = Products::load_all(t.a + i * advance + r * row_distance);
-      ((sum[r][column] = Products::add(x, values[column], sum[r][column])), ...);
+  for (; i + unit <= t.count; i += unit) {
+    (t.b.prefetch(columns + column, i), ...);
+    const Unit units[columns] = {t.b.template unit_at<Products>(column, i)...};
+    const auto multiply_vectors = [&]<int v>(std::integral_constant<int, v> which) __attribute__((always_inline)) {
+      const Vector values[columns] = {units[column].vector(which)...};
+      const auto multiply = [&](int r) __attribute__((always_inline)) {
+        const Vector x = Products::load_all(t.a + (i + v * step) * advance + r * row_distance);
+        ((sum[r][column] = Products::add(x, values[column], sum[r][column])), ...);
+      };
+      (multiply(row), ...);
     };
-    (multiply(row), ...);
+    multiply_vectors(std::integral_constant<int, 0>());
+    if constexpr (unit > step) multiply_vectors(std::integral_constant<int, 1>());
   }
   if (i < t.count) {
     const int64_t some = t.count - i;
-    const Vector values[columns] = {Products::load_first(t.b + column * t.b_stride + i, some)...};
+    const Vector values[columns] = {t.b.template load_first<Products>(column, i, some)...};
     const auto multiply = [&](int r) __attribute__((always_inline)) {
       const Element* const from = t.a + i * advance + r * row_distance;
       const Vector x = is_packed<rows> ? Products::load_all(from) : Products::load_first(from, some);
@@ -128,20 +175,22 @@ inline void sums_of_lanes(const Floats* x, int64_t count, float* out) {
 inline constexpr int columns_together = 48;
 
 /// out[c][r] = dot product of row r of `a` and row c of `b`, at most columns_together of them, of at most 256 vectors.
-template <class Products, int rows, int columns, class Element>
-void dot_block(const RowsToMultiply<Element>& t, int64_t column_count, float* out) {
+template <class Products, int rows, int columns, class Element, class Columns>
+void dot_block(const RowsToMultiply<Element, Columns>& t, int64_t column_count, float* out) {
   constexpr std::make_integer_sequence<int, rows> each_row;
   Floats sums[columns_together * rows];
   // Nearly equal parts of K.
   const int64_t vectors = std::max<int64_t>((t.count + Products::step - 1) / Products::step, 1);
   constexpr int64_t together = is_packed<rows> ? Products::vectors_together : 256;
   const int64_t part_count = (vectors + together - 1) / together;
-  const int64_t most = (vectors + part_count - 1) / part_count * Products::step;
+  constexpr int64_t vectors_of_unit = Columns::template unit<Products> / Products::step;
+  const int64_t most = ((vectors + part_count - 1) / part_count + vectors_of_unit - 1) / vectors_of_unit *
+                       vectors_of_unit * Products::step;
   for (int64_t begin = 0; begin == 0 || begin < t.count; begin += most) {
-    RowsToMultiply<Element> part = t.template part<rows>(begin, std::min(most, t.count - begin));
+    RowsToMultiply<Element, Columns> part = t.template part<rows>(begin, std::min(most, t.count - begin));
     int64_t column = 0;
     const auto tiles = [&]<int count>(std::integral_constant<int, count>) {
-      for (; column_count - column >= count; column += count, part.b += count * part.b_stride)
+      for (; column_count - column >= count; column += count, part.b = part.b.from_column(count))
         add_products<Products>(part, sums + column * rows, begin > 0, each_row,
                                std::make_integer_sequence<int, count>());
     };
@@ -152,8 +201,8 @@ void dot_block(const RowsToMultiply<Element>& t, int64_t column_count, float* ou
 }
 
 /// dot_block() of any length: sums of blocks are added pairwise, as in long_dot().
-template <class Products, int rows, int columns, class Element>
-void dot_blocks(const RowsToMultiply<Element>& t, int64_t column_count, float* out) {
+template <class Products, int rows, int columns, class Element, class Columns>
+void dot_blocks(const RowsToMultiply<Element, Columns>& t, int64_t column_count, float* out) {
   constexpr int64_t block = 256 * Products::step;
   if (t.count <= block) return dot_block<Products, rows, columns>(t, column_count, out);
   const int64_t half = first_half(t.count, block);
@@ -164,8 +213,8 @@ void dot_blocks(const RowsToMultiply<Element>& t, int64_t column_count, float* o
 }
 
 /// Calls put(r, c, sum) for each element of the product of `rows` rows with `columns` rows of a matrix.
-template <class Products, class Element, class Put>
-void multiply_few_rows(RowsToMultiply<Element> t, int64_t rows, int64_t columns, const Put& put) {
+template <class Products, class Element, class Columns, class Put>
+void multiply_few_rows(RowsToMultiply<Element, Columns> t, int64_t rows, int64_t columns, const Put& put) {
   int64_t row = 0;
   const auto tiles = [&]<int tile_rows, int tile_columns>(std::integral_constant<int, tile_rows>,
                                                           std::integral_constant<int, tile_columns>) {
@@ -174,15 +223,15 @@ void multiply_few_rows(RowsToMultiply<Element> t, int64_t rows, int64_t columns,
     const Scratch<Element> packed(is_packed<tile_rows> ? vectors * Products::step * tile_rows : 0);
     float sums[columns_together * tile_rows];
     for (; rows - row >= tile_rows; row += tile_rows, t.a += tile_rows * t.a_stride) {
-      RowsToMultiply<Element> part = t;
+      RowsToMultiply<Element, Columns> part = t;
       if constexpr (is_packed<tile_rows>) {
         pack_vectors<Products, tile_rows>(t.a, t.a_stride, t.count, packed.data());
         part.a = packed.data();
       }
       for (int64_t column = 0; column < columns; column += columns_together) {
         const int64_t some = std::min<int64_t>(columns_together, columns - column);
+        part.b = t.b.block(column, some);
         dot_blocks<Products, tile_rows, tile_columns>(part, some, sums);
-        part.b += some * part.b_stride;
         for (int64_t c = 0; c < some; ++c)
           for (int r = 0; r < tile_rows; ++r) put(row + r, column + c, sums[c * tile_rows + r]);
       }

@@ -139,7 +139,7 @@ template <class Element>
 void multiply_rows_of_block(const GemmBlock& p) {
   if constexpr (std::is_same_v<Compute<Element>, float>) {
     const Typed<Element> t = typed<Element>(p);
-    const RowsToMultiply<Element> rows{t.a, p.a_row, t.b, p.b_column, p.k};
+    const RowsToMultiply<Element> rows{t.a, p.a_row, {t.b, p.b_column}, p.k};
     multiply_few_rows<WideProducts<Element>>(rows, p.m, p.n,
                                              [&](int64_t r, int64_t c, float sum) { finish(p, t, r, c, sum); });
   }
@@ -165,6 +165,7 @@ void multiply_pairs(const GemmBlock& p) {
 }  // namespace
 
 void multiply_block(const GemmBlock& p) {
+  if (p.codes != nullptr) return uses_pairs(p) ? multiply_pairs(p) : multiply_codes(p);
   visit_dtype(p.dtype, [&]<class Element>() {
     if constexpr (std::is_integral_v<Compute<Element>>) multiply_integers<Element>(p);
     else if (uses_pairs(p)) multiply_pairs(p);
