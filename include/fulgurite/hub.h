@@ -13,6 +13,7 @@
 #include <fulgurite/hub/image_classifier.h>
 #include <fulgurite/hub/image_processor.h>
 #include <fulgurite/hub/lora.h>
+#include <fulgurite/hub/quantization.h>
 #include <fulgurite/hub/seq2seq.h>
 #include <fulgurite/hub/text_embedder.h>
 #include <fulgurite/hub/text_generator.h>

@@ -55,9 +55,11 @@ class Filler {
   Filler(const std::string& folder, const FileNames& names, const LoadOptions& options,
          const std::vector<NamedLinear>& layers)
       : folder_(folder), names_(names), options_(options), stored_(open_checkpoint(folder)) {
-    if (options.weights == Weights::as_stored) return;
-    for (const NamedLinear& linear : layers)
-      if (is_quantizable(*linear.layer)) quantized_later_.insert(&linear.layer->weight);
+    for (const NamedLinear& linear : layers) {
+      const nn::Linear& layer = *linear.layer;
+      if (options.weights != Weights::as_stored && is_quantizable(layer)) in_own_dtype_.insert(&layer.weight);
+      if (layer.quantized) in_own_dtype_.insert({&layer.quantized->scales, &layer.quantized->minima});
+    }
   }
 
   void fill(const std::vector<Slot>& slots) {
@@ -106,7 +108,7 @@ class Filler {
     const Tensor stored = tensor_of(source.first, source.second);
     Tensor converted;
     for (Tensor* place : wanted.places) {
-      if (quantized_later_.count(place) != 0) {
+      if (in_own_dtype_.count(place) != 0) {
         *place = stored;
         continue;
       }
@@ -125,7 +127,7 @@ class Filler {
   const LoadOptions& options_;
   Stored stored_;
   std::set<std::string> used_;
-  std::set<const Tensor*> quantized_later_;  // they keep their dtype
+  std::set<const Tensor*> in_own_dtype_;
   std::vector<std::string> missing_, unexpected_;
   std::vector<Misshapen> misshapen_;
 };

@@ -8,6 +8,7 @@
 
 #include "hub/files.h"
 #include "io/atomic_file.h"
+#include "hub/quantization/quantized_layers.h"
 #include "io/json.h"
 #include "support/text/text.h"
 
@@ -149,10 +150,27 @@ std::string with_dtype(const std::string& text, Dtype dtype) {
   return out.replace(begin + 1, end - begin - 1, dtype_name(dtype));
 }
 
+bool is_part_of_codes(const std::string& name) {
+  return name.ends_with(".weight.codes") || name.ends_with(".weight.scales") || name.ends_with(".weight.minima");
+}
+
 Dtype dtype_of(const std::vector<Slot>& slots) {
   for (const Slot& slot : slots)
-    if (is_floating(slot.tensor->dtype())) return slot.tensor->dtype();
+    if (is_floating(slot.tensor->dtype()) && !is_part_of_codes(slot.name)) return slot.tensor->dtype();
   return Dtype::f32;
+}
+
+// The config of a model with weights of few bits says so, another one does not.
+std::string with_quantization(const std::string& text, const std::vector<Slot>& slots) {
+  const bool has_codes =
+      std::any_of(slots.begin(), slots.end(), [](const Slot& slot) { return is_part_of_codes(slot.name); });
+  if (has_codes == Config(text).has("quantization_config")) return text;
+  json::Node config = json::parse(text);
+  std::erase_if(config.members, [](const json::Member& member) { return member.name == "quantization_config"; });
+  if (has_codes)
+    set(config, "quantization_config",
+        json::parse(text::cat("{\"quant_method\": ", json::quote(quantization_method), ", \"group_size\": 32}")));
+  return json::print(config) + "\n";
 }
 
 void copy_files(const std::string& from, const std::string& to) {
@@ -174,7 +192,8 @@ void save(const std::string& folder, const std::vector<Slot>& slots, const SaveO
     if (slot.name.ends_with(".lora.A"))
       throw UserError("hub::save: the model has LoRA; save_lora saves it alone, and merge_lora adds it to the weights");
   if (options.shard_bytes < 1) throw UserError("hub::save: shard_bytes must be positive");
-  const std::string config = with_dtype(config_text(options.like, slots), dtype_of(slots));
+  const std::string text = with_quantization(config_text(options.like, slots), slots);
+  const std::string config = with_dtype(text, dtype_of(slots));
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) throw UserError(text::cat("hub::save: \"", folder, "\" cannot be created: ", error.message()));

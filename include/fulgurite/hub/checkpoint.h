@@ -14,6 +14,7 @@
 #include <fulgurite/error.h>
 #include <fulgurite/hub/config.h>
 #include <fulgurite/hub/linear_layers.h>
+#include <fulgurite/hub/quantization.h>
 #include <fulgurite/models/layer_maker.h>
 #include <fulgurite/nn.h>
 #include <fulgurite/tensor.h>
@@ -39,15 +40,6 @@ class LoadError : public UserError {
   std::vector<std::string> unexpected;  // tensors of the files that the model does not have
   std::vector<Misshapen> misshapen;
 };
-
-/// The form in which the weights of linear layers are held.
-enum class Weights : uint8_t {
-  as_stored,  // as in the files
-  int8,       // 8.5 bits a number: nn::Codes::q8_0
-  int4,       // 4.5 bits: nn::Codes::q4_0; those of the output layer as int8
-};
-/// "int8", "int4"; UserError for another name.
-Weights weights_from_name(std::string_view name);
 
 /// Options of `load`.
 struct LoadOptions {
@@ -80,13 +72,10 @@ struct FileNames {
   bool (*is_optional)(std::string_view) = nullptr;   // missing names whose tensors become undefined
 };
 
-/// Fills the slots from the safetensors files of a folder.
+/// Fills the slots from the safetensors files of a folder. The layers' weights that become codes, and scales, keep
+/// their dtypes.
 void fill(const std::string& folder, const std::vector<Slot>& slots, const FileNames& names, const LoadOptions& options,
           const std::vector<NamedLinear>& layers);
-/// Gives those layers codes that have codes in a folder of a quantized model.
-void place_codes(const std::string& folder, const Config& config, const std::vector<NamedLinear>& layers);
-/// Replaces the weights of the layers by codes.
-void quantize(const std::vector<NamedLinear>& layers, Weights weights);
 /// Writes safetensors files, their index and the copies of the original's files.
 void save(const std::string& folder, const std::vector<Slot>& slots, const SaveOptions& options);
 
@@ -133,7 +122,7 @@ Model load(const std::string& folder, const LoadOptions& options = {}) {
   const Config config = Config::read(folder);
   Model model = Model::from_config(config, models::LayerMaker{.initialize = false});
   const std::vector<detail::NamedLinear> layers = detail::collect(model).layers;
-  detail::place_codes(folder, config, layers);
+  detail::place_codes(folder, config, layers, options.weights);
   detail::fill(folder, detail::slots_of(model), detail::file_names<Model>(), options, layers);
   detail::quantize(layers, options.weights);
   nn::eval(model);

@@ -89,11 +89,17 @@ class FineTuning {
 
  private:
   void make_model() {
-    model_ = hub::load_causal_lm(s_.model, {.dtype = Dtype::f32});
+    model_ = hub::load_causal_lm(s_.model, {.dtype = Dtype::f32, .weights = hub::weights_from_name(s_.weights)});
     manual_seed(static_cast<uint64_t>(s_.seed));
-    if (s_.lora == 0) return;
+    if (s_.lora == 0) return refuse_codes();
     weights_checksum_ = checksum(nn::state_dict(model_));
     model_ = hub::with_lora(model_, {.rank = s_.lora, .alpha = s_.alpha, .targets = listed(s_.targets)});
+  }
+  // A folder whose weights are codes.
+  void refuse_codes() {
+    for (const hub::detail::NamedLinear& linear : hub::detail::collect(model_).layers)
+      if (linear.layer->quantized)
+        throw UserError(text::cat("\"", s_.model, "\" has weights of few bits, which are not trained; use --lora"));
   }
   void make_schedule() {
     schedule_.emplace(*optimizer_,

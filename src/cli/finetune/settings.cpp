@@ -20,6 +20,7 @@ void each_setting(Visit&& visit) {
   visit("data", &FinetuneSettings::data);
   visit("eval-data", &FinetuneSettings::eval_data);
   visit("dtype", &FinetuneSettings::dtype);
+  visit("weights", &FinetuneSettings::weights);
   visit("targets", &FinetuneSettings::targets);
   visit("lora", &FinetuneSettings::lora);
   visit("alpha", &FinetuneSettings::alpha);
@@ -58,6 +59,8 @@ T value_of(const json::Node& node, const char* name) {
 }
 
 void check(const FinetuneSettings& s) {
+  if (s.weights != "files" && s.lora == 0)
+    throw WrongUse("--weights needs --lora: weights of few bits are not trained");
   if (s.eval_data.empty() || s.eval_every == 0)
     for (const auto& [is_used, name] : {std::pair{s.patience > 0, "patience"}, {s.saves_best, "save-best"}})
       if (is_used) throw WrongUse(text::cat("--", name, " needs --eval-data and --eval-every"));
@@ -85,6 +88,7 @@ bool parse(FinetuneSettings& s, const std::vector<std::string>& arguments) {
   flags.number("weight-decay", s.weight_decay, 0, 10, "of AdamW");
   flags.number("clip", s.clip, 0, 1e6, "the largest norm of the gradients; 0: any");
   flags.choice("dtype", s.dtype, {"f32", "bf16"}, "dtype of products; parameters are f32");
+  flags.choice("weights", s.weights, {"files", "int8", "int4"}, "the weights under LoRA, in few bits");
   flags.text("eval-data", "FILE", s.eval_data, "data whose loss is measured");
   flags.integer("eval-every", s.eval_every, 0, 1 << 30, "steps between two measurements; 0: at the end");
   flags.integer("patience", s.patience, 0, 1 << 30,

@@ -9,7 +9,7 @@ namespace fulgurite::cli {
 
 /// The settings of `fulgurite finetune`.
 struct FinetuneSettings {
-  std::string model, data, eval_data, out, dtype = "f32", targets = "q_proj,v_proj";
+  std::string model, data, eval_data, out, dtype = "f32", weights = "files", targets = "q_proj,v_proj";
   int64_t lora = 0, steps = 100, batch = 4, accumulate = 1, length = 256, warmup = 0, seed = 1337;
   double lr = 0, alpha = 0, weight_decay = 0.01, clip = 1;
   int64_t eval_every = 0, patience = 0, checkpoint_every = 0, threads = 0;

@@ -26,19 +26,20 @@ void print_vector(std::span<const float> vector, bool as_json) {
 }  // namespace
 
 int embed(const std::vector<std::string>& arguments) {
-  std::string folder, dtype = "files";
+  std::string folder, dtype = "files", weights = "files";
   int64_t threads = 0;
   bool as_json = false;
   Flags flags("fulgurite embed --model FOLDER [flags] <LINES",
               {"printf 'one text a line\\nanother\\n' | fulgurite embed --model minilm --json"});
   flags.text("model", "FOLDER", folder, "a folder of sentence-transformers, or of a BERT");
   flags.choice("dtype", dtype, {"files", "f32", "bf16", "f16"}, "dtype of the weights; files: theirs");
+  flags.choice("weights", weights, {"files", "int8", "int4"}, "the linear layers' weights, in few bits");
   flags.integer("threads", threads, 0, 1024, "threads; 0: the CPUs there are");
   flags.toggle("json", as_json, "print a JSON array for each line");
   if (!flags.parse(arguments)) return 0;
   if (folder.empty()) throw WrongUse("--model is missing; see --help");
   if (threads > 0) set_num_threads(static_cast<int>(threads));
-  const TextEmbedder embedder = TextEmbedder::load(folder, {.dtype = dtype_of(dtype)});
+  const TextEmbedder embedder = TextEmbedder::load(folder, load_options(dtype, weights));
   std::vector<std::string> lines;
   for (std::string line; std::getline(std::cin, line);) lines.push_back(line);
   const Tensor vectors = embedder.embed(lines);

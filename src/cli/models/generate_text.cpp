@@ -66,13 +66,23 @@ int generate_once(Generator& generator, const GenerateFlags& flags, const std::s
   return 0;
 }
 
+// The model with the LoRA of a folder, added to weights that are numbers.
+template <class Model>
+Model with_adapter(Model model, const std::string& folder) {
+  Model adapted = hub::load_lora(std::move(model), folder);
+  bool has_codes = false;
+  for (const hub::detail::NamedLinear& linear : hub::detail::collect(adapted).layers)
+    has_codes = has_codes || linear.layer->quantized;
+  return has_codes ? adapted : hub::merge_lora(adapted);
+}
+
 // The prompt is the source, for which the model writes a text.
 int generate_for_source(const GenerateFlags& flags) {
   if (flags.is_chat)
     throw UserError("--chat is for language models; this model writes a text for --prompt, which is its source");
   const Tokenizer tokenizer = Tokenizer::load(flags.model);
-  hub::Seq2SeqLM model = hub::load_seq2seq(flags.model, {.dtype = dtype_of(flags.dtype)});
-  if (!flags.adapter.empty()) model = hub::merge_lora(hub::load_lora(model, flags.adapter));
+  hub::Seq2SeqLM model = hub::load_seq2seq(flags.model, load_options(flags.dtype, flags.weights));
+  if (!flags.adapter.empty()) model = with_adapter(model, flags.adapter);
   Seq2SeqTextGenerator generator(model, tokenizer);
   const std::string source = flags.has_prompt ? flags.prompt : read_stdin();
   return generate_once(generator, flags, source, tokenizer.encode(source).ids);
@@ -83,8 +93,8 @@ int generate_for_source(const GenerateFlags& flags) {
 int generate_text(const GenerateFlags& flags) {
   if (hub::is_seq2seq(hub::Config::read(flags.model))) return generate_for_source(flags);
   const Tokenizer tokenizer = Tokenizer::load(flags.model);
-  hub::CausalLM model = hub::load_causal_lm(flags.model, {.dtype = dtype_of(flags.dtype)});
-  if (!flags.adapter.empty()) model = hub::merge_lora(hub::load_lora(model, flags.adapter));
+  hub::CausalLM model = hub::load_causal_lm(flags.model, load_options(flags.dtype, flags.weights));
+  if (!flags.adapter.empty()) model = with_adapter(model, flags.adapter);
   TextGenerator generator(model, tokenizer);
   std::vector<ChatMessage> messages;
   if (!flags.system.empty()) messages.push_back({"system", flags.system});

@@ -14,15 +14,15 @@ namespace {
 // Numbers that a model does not have are 0.
 struct Report {
   std::string model_type, kind, reason, dtypes;  // the reason why it is not supported; empty if it is
-  int64_t parameters = 0, weight_bytes = 0;
+  int64_t parameters = 0, weight_bytes = 0, code_bytes = 0;  // code_bytes: a part of weight_bytes
   int64_t cache_bytes = 0, cache_tokens = 1024;
   int64_t max_tokens = 0, vector_size = 0, labels = 0;
   std::array<int64_t, 2> image{0, 0};  // rows and columns
   std::array<int64_t, 2> sound{0, 0};  // bins and frames
   bool takes_images = false;
   std::string preparation_reason;  // the reason why images or sound are not prepared; empty if they are
-  // Parameters, gradients and the two moments of AdamW.
-  int64_t training_bytes() const { return 16 * parameters; }
+  // Parameters, gradients and the two moments of AdamW; 0 for weights that are not trained.
+  int64_t training_bytes() const { return code_bytes > 0 ? 0 : 16 * parameters; }
 };
 
 int64_t bytes_of(const Tensor& tensor) { return tensor.numel() * static_cast<int64_t>(size_of(tensor.dtype())); }
@@ -36,6 +36,15 @@ void measure_weights(const Model& model, Report& report) {
     by_dtype[std::string(name(tensor.dtype()))] += tensor.numel();
   }
   Model handles = model;
+  for (const hub::detail::NamedLinear& linear : hub::detail::collect(handles).layers) {
+    if (!linear.layer->quantized) continue;
+    const nn::QuantizedWeight& weight = *linear.layer->quantized;
+    const int64_t count = weight.in_features() * weight.out_features();
+    report.parameters += count;
+    by_dtype[weight.codes.dtype() == Dtype::i8 ? "int8" : "int4"] += count;
+    for (const Tensor& part : {weight.codes, weight.scales, weight.minima})
+      if (part.defined()) report.code_bytes += bytes_of(part);
+  }
   for (const hub::detail::Slot& slot : hub::detail::slots_of(handles))
     if (!slot.tensor->requires_grad()) report.weight_bytes += bytes_of(*slot.tensor);
   for (const auto& [dtype, count] : by_dtype) report.dtypes += (report.dtypes.empty() ? "" : ", ") + dtype;
@@ -55,9 +64,10 @@ std::string without_head(const hub::Config& config, const std::string& kind) {
 
 bool is_classifier(const hub::Config& config) { return architecture_of(config).ends_with("ForImageClassification"); }
 
-void measure_bert(const std::string& folder, const hub::Config& config, Report& report) {
+void measure_bert(const std::string& folder, const hub::Config& config, const hub::LoadOptions& options,
+                  Report& report) {
   report.kind = without_head(config, "encoder of texts");
-  const auto model = hub::load<models::Bert>(folder);
+  const auto model = hub::load<models::Bert>(folder, options);
   measure_weights(model, report);
   report.vector_size = model.embeddings.LayerNorm.weight.size(0);
   report.max_tokens = model.embeddings.position_embeddings.weight.size(0) - model.embeddings.first_position;
@@ -70,34 +80,37 @@ void measure_classifier(const Classifier& model, Report& report) {
   measure_weights(model, report);
 }
 
-void measure_vit(const std::string& folder, const hub::Config& config, Report& report) {
+void measure_vit(const std::string& folder, const hub::Config& config, const hub::LoadOptions& options,
+                 Report& report) {
   report.takes_images = true;
   if (is_classifier(config)) {
-    const auto model = hub::load<models::VitClassifier>(folder);
+    const auto model = hub::load<models::VitClassifier>(folder, options);
     measure_classifier(model, report);
     report.image = model.vit.embeddings.image;
     return;
   }
   report.kind = without_head(config, "encoder of images");
-  const auto model = hub::load<models::Vit>(folder);
+  const auto model = hub::load<models::Vit>(folder, options);
   measure_weights(model, report);
   report.image = model.embeddings.image;
   report.vector_size = model.layernorm.weight.size(0);
 }
 
-void measure_resnet(const std::string& folder, const hub::Config& config, Report& report) {
+void measure_resnet(const std::string& folder, const hub::Config& config, const hub::LoadOptions& options,
+                    Report& report) {
   report.takes_images = true;
-  if (is_classifier(config)) return measure_classifier(hub::load<models::ResnetClassifier>(folder), report);
+  if (is_classifier(config)) return measure_classifier(hub::load<models::ResnetClassifier>(folder, options), report);
   report.kind = without_head(config, "encoder of images");
-  const auto model = hub::load<models::Resnet>(folder);
+  const auto model = hub::load<models::Resnet>(folder, options);
   measure_weights(model, report);
   report.vector_size = model.encoder.stages.back().layers.back().layer.back().convolution.weight.size(0);
 }
 
-void measure_clip(const std::string& folder, const hub::Config& config, Report& report) {
+void measure_clip(const std::string& folder, const hub::Config& config, const hub::LoadOptions& options,
+                  Report& report) {
   report.takes_images = true;
   report.kind = without_head(config, "encoder of texts and images");
-  const auto model = hub::load<models::Clip>(folder);
+  const auto model = hub::load<models::Clip>(folder, options);
   measure_weights(model, report);
   report.image = model.vision_model.embeddings.image;
   report.max_tokens = model.text_model.embeddings.position_embedding.weight.size(0);
@@ -112,25 +125,26 @@ void measure_cache(const Model& model, Report& report) {
 }
 
 // Loading maps the files.
-void measure_language_model(const std::string& folder, const hub::Config&, Report& report) {
+void measure_language_model(const std::string& folder, const hub::Config&, const hub::LoadOptions& options,
+                            Report& report) {
   report.kind = "language model";
-  const hub::CausalLM model = hub::load_causal_lm(folder);
+  const hub::CausalLM model = hub::load_causal_lm(folder, options);
   measure_weights(model, report);
   report.max_tokens = model.max_length();
   measure_cache(model, report);
 }
 
-void measure_seq2seq(const std::string& folder, const hub::Config&, Report& report) {
+void measure_seq2seq(const std::string& folder, const hub::Config&, const hub::LoadOptions& options, Report& report) {
   report.kind = "encoder and decoder of texts";
-  const hub::Seq2SeqLM model = hub::load_seq2seq(folder);
+  const hub::Seq2SeqLM model = hub::load_seq2seq(folder, options);
   measure_weights(model, report);
   measure_cache(model, report);
 }
 
 // The cache has the keys and values of the encoded sound too.
-void measure_whisper(const std::string& folder, const hub::Config&, Report& report) {
+void measure_whisper(const std::string& folder, const hub::Config&, const hub::LoadOptions& options, Report& report) {
   report.kind = "encoder of speech and decoder of texts";
-  const auto model = hub::load<models::Whisper>(folder);
+  const auto model = hub::load<models::Whisper>(folder, options);
   measure_weights(model, report);
   report.sound = model.feature_size();
   report.max_tokens = model.max_length();
@@ -138,7 +152,8 @@ void measure_whisper(const std::string& folder, const hub::Config&, Report& repo
   measure_cache(model, report);
 }
 
-using Measure = void (*)(const std::string& folder, const hub::Config& config, Report& report);
+using Measure = void (*)(const std::string& folder, const hub::Config& config, const hub::LoadOptions& options,
+                         Report& report);
 
 struct Family {
   const char* model_type;
@@ -175,12 +190,12 @@ std::string preparation_reason_of(const std::string& folder) {
   }
 }
 
-Report report_on(const std::string& folder) {
+Report report_on(const std::string& folder, const hub::LoadOptions& options) {
   const hub::Config config = hub::Config::read(folder);
   Report report;
   report.model_type = config.model_type();
   try {
-    measure_of(report.model_type)(folder, config, report);
+    measure_of(report.model_type)(folder, config, options, report);
   } catch (const UserError& error) {
     report.reason = reason_of(error.what());
   }
@@ -211,6 +226,12 @@ void print_inputs(const Report& report) {
   if (report.labels > 0) print_line("labels", text::cat(report.labels));
 }
 
+void print_weights(const Report& report) {
+  const std::string bytes = in_megabytes(report.weight_bytes);
+  if (report.code_bytes == 0) return print_line("memory", text::cat("weights ", bytes, ", mapped from the files"));
+  print_line("memory", text::cat("weights ", bytes, ", of which ", in_megabytes(report.code_bytes), " are codes"));
+}
+
 void print_lines(const Report& report) {
   print_line("model", report.model_type);
   print_line("supported", report.reason.empty() ? "yes" : "no: " + report.reason);
@@ -218,12 +239,13 @@ void print_lines(const Report& report) {
   print_line("kind", report.kind);
   print_inputs(report);
   print_line("parameters", text::cat(report.parameters, " (", report.dtypes, ")"));
-  print_line("memory", text::cat("weights ", in_megabytes(report.weight_bytes), ", mapped from the files"));
+  print_weights(report);
   if (report.cache_bytes > 0)
     print_line("", text::cat("cache of ", report.cache_tokens, report.sound[1] > 0 ? " positions " : " tokens ",
                              in_megabytes(report.cache_bytes)));
-  print_line("", text::cat("training in f32 with AdamW ", in_megabytes(report.training_bytes()),
-                           ", and a step's activations"));
+  if (report.code_bytes == 0)
+    print_line("", text::cat("training in f32 with AdamW ", in_megabytes(report.training_bytes()),
+                             ", and a step's activations"));
 }
 
 // Numbers that a model does not have are null.
@@ -243,7 +265,8 @@ void print_json(const Report& report) {
       text::cat(", \"preparation_reason\": ", json_text(report.preparation_reason),
                 ", \"vector_size\": ", json_number(report.vector_size), ", \"labels\": ", json_number(report.labels));
   out += text::cat(", \"parameters\": ", report.parameters, ", \"dtype\": ", json::quote(report.dtypes),
-                   ", \"weight_bytes\": ", report.weight_bytes, ", \"cache_bytes\": ", report.cache_bytes);
+                   ", \"weight_bytes\": ", report.weight_bytes, ", \"code_bytes\": ", report.code_bytes,
+                   ", \"cache_bytes\": ", report.cache_bytes);
   out += text::cat(", \"cache_tokens\": ", report.cache_tokens, ", \"training_bytes\": ", report.training_bytes(), "}");
   std::printf("%s\n", out.c_str());
 }
@@ -251,14 +274,15 @@ void print_json(const Report& report) {
 }  // namespace
 
 int inspect(const std::vector<std::string>& arguments) {
-  std::string folder;
+  std::string folder, weights = "files";
   bool json = false;
   Flags flags("fulgurite inspect FOLDER [--json]", {"fulgurite inspect smollm2"});
   flags.positional("FOLDER", folder, "a folder of a Hugging Face model");
+  flags.choice("weights", weights, {"files", "int8", "int4"}, "the linear layers' weights, in few bits");
   flags.toggle("json", json, "print one JSON object");
   if (!flags.parse(arguments)) return 0;
   if (folder.empty()) throw WrongUse("a folder is missing; see --help");
-  const Report report = report_on(folder);
+  const Report report = report_on(folder, {.weights = hub::weights_from_name(weights)});
   json ? print_json(report) : print_lines(report);
   return report.reason.empty() ? 0 : 1;
 }

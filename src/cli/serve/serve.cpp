@@ -16,7 +16,7 @@ namespace fulgurite::cli {
 namespace {
 
 struct Settings {
-  std::string model, embedder, name, dtype = "files";
+  std::string model, embedder, name, dtype = "files", weights = "files";
   int64_t threads = 0, body_megabytes = 4;
   ServiceLimits limits{};
   HttpOptions http{};
@@ -38,6 +38,7 @@ bool parse(Settings& s, const std::vector<std::string>& arguments) {
   flags.integer("connections", s.http.connections, 1, 4096, "connections that are served at a time; others wait");
   flags.integer("max-body", s.body_megabytes, 1, 1024, "MiB of the largest request");
   flags.choice("dtype", s.dtype, {"files", "f32", "bf16", "f16"}, "dtype of the weights; files: theirs");
+  flags.choice("weights", s.weights, {"files", "int8", "int4"}, "the linear layers' weights, in few bits");
   flags.integer("threads", s.threads, 0, 1024, "threads; 0: the CPUs there are");
   flags.toggle("quiet", s.http.is_quiet, "print no line for each request");
   if (!flags.parse(arguments)) return false;
@@ -49,7 +50,7 @@ bool parse(Settings& s, const std::vector<std::string>& arguments) {
 std::string name_of(const std::string& folder) { return std::filesystem::weakly_canonical(folder).filename().string(); }
 
 void load(Service& service, const Settings& s) {
-  const hub::LoadOptions options{.dtype = dtype_of(s.dtype)};
+  const hub::LoadOptions options = load_options(s.dtype, s.weights);
   if (!s.model.empty()) service.add_text_model(s.name.empty() ? name_of(s.model) : s.name, s.model, options);
   if (!s.embedder.empty()) service.add_embedder(name_of(s.embedder), s.embedder, options);
 }

@@ -129,6 +129,7 @@ int generate(const std::vector<std::string>& arguments) {
                 "guess so many tokens from earlier ones: the same text in less time where it repeats itself");
   flags.text("stop", "TEXT", stop, "a text that ends the output");
   flags.choice("dtype", given.dtype, {"files", "f32", "bf16", "f16"}, "dtype of the weights; files: theirs");
+  flags.choice("weights", given.weights, {"files", "int8", "int4"}, "the linear layers' weights, in few bits");
   flags.integer("seed", seed, 0, 1LL << 62, "seed of the draws");
   flags.integer("threads", threads, 0, 1024, "threads; 0: the CPUs there are");
   flags.toggle("chat", given.is_chat, "answer the prompt, or each line of stdin, as a chat");

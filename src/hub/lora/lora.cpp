@@ -55,11 +55,11 @@ void add_lora(const LinearCollector& model, const LoraOptions& options) {
   const auto rank = static_cast<double>(options.rank);
   for (const NamedLinear& linear : model.layers) {
     if (!is_target(linear.name, options.targets)) continue;
-    const Tensor& weight = linear.layer->weight;
-    const double bound = 1 / std::sqrt(static_cast<double>(weight.size(1)));
+    const int64_t in = linear.layer->in_features(), out = linear.layer->out_features();
+    const double bound = 1 / std::sqrt(static_cast<double>(in));
     nn::LowRank lora;
-    lora.A = (rand({options.rank, weight.size(1)}, {.device = weight.device()}) * 2 - 1) * bound;
-    lora.B = zeros({weight.size(0), options.rank}, {.device = weight.device()});
+    lora.A = (rand({options.rank, in}) * 2 - 1) * bound;
+    lora.B = zeros({out, options.rank});
     lora.A.requires_grad_();
     lora.B.requires_grad_();
     lora.scale = options.alpha / (options.rslora ? std::sqrt(rank) : rank);
@@ -72,6 +72,11 @@ void merge_lora(const std::vector<NamedLinear>& layers) {
   const NoGrad no_grad;
   for (const NamedLinear& linear : layers) {
     if (!linear.layer->lora) continue;
+    if (linear.layer->quantized)
+      throw UserError(
+          text::cat("merge_lora: ", linear.name,
+                    " has a weight of few bits, to which nothing is added; hub::dequantize makes numbers of "
+                    "it first"));
     const nn::LowRank& lora = *linear.layer->lora;
     const Tensor change = matmul(lora.B, lora.A) * lora.scale;
     linear.layer->weight = (linear.layer->weight + change.to(linear.layer->weight.dtype())).requires_grad_();

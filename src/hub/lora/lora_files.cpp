@@ -99,9 +99,8 @@ void check(const std::string& folder, const std::map<std::string, Found>& found,
     if (!matrices.A.defined()) missing.push_back(file_name(name, 'A'));
     if (!matrices.B.defined()) missing.push_back(file_name(name, 'B'));
     if (at == layers.end() || !matrices.A.defined() || !matrices.B.defined()) continue;
-    const Tensor& weight = at->layer->weight;
     const int64_t rank = matrices.A.ndim() > 0 ? static_cast<int64_t>(matrices.A.size(0)) : 0;
-    const std::vector<int64_t> of_a{rank, weight.size(1)}, of_b{weight.size(0), rank};
+    const std::vector<int64_t> of_a{rank, at->layer->in_features()}, of_b{at->layer->out_features(), rank};
     if (sizes_of(matrices.A) != of_a) misshapen.push_back({file_name(name, 'A'), sizes_of(matrices.A), of_a});
     if (sizes_of(matrices.B) != of_b) misshapen.push_back({file_name(name, 'B'), sizes_of(matrices.B), of_b});
   }
