@@ -62,7 +62,7 @@ void place_codes(const std::string& folder, const Config& config, const std::vec
   if (!config.has("quantization_config")) return;
   const Config quantization = config.object("quantization_config");
   if (quantization.string("quant_method", "") != quantization_method)
-    quantization.refuse("quant_method", "models of few bits are loaded that hub::save wrote, and GGUF files");
+    quantization.refuse("quant_method", "models of few bits are loaded that hub::save wrote");
   if (weights != Weights::as_stored)
     throw UserError(text::cat("\"", folder, "\" has weights of few bits already: they are loaded as stored"));
   const std::map<std::string, StoredTensor> stored = open_checkpoint(folder);

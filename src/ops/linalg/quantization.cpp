@@ -50,9 +50,9 @@ Tensor codes_by_group(const Tensor& codes, Shape shape, Dtype dtype, SourceLocat
   halves.back() = 1;
   halves.push_back(group / 2);
   const Tensor bytes = reshape(codes, Dims(halves), at);
-  const Tensor half_bits = arange(0, 8, 4, {.dtype = Dtype::u8}, at);
-  const Tensor shifts = reshape(half_bits, {2, 1}, at);
-  const Tensor shifted = bitwise_right_shift(bytes, shifts, at);
+  const Tensor one_and_16 = arange(1, 17, 15, {.dtype = Dtype::u8}, at);
+  const Tensor divisors = reshape(one_and_16, {2, 1}, at);
+  const Tensor shifted = div(bytes, divisors, "floor", at);
   const Tensor each = bitwise_and(shifted, 15, at);
   return as_dtype(reshape(each, Dims(shape), at), dtype, at);
 }
