@@ -142,7 +142,7 @@ TEST("codes are saved for a backward of its own, not the numbers") {
     expect_equal(count(forward, "dequantize("), 0);
     const std::string backward = ops_of(last_backward_traces(jitted).back());
     expect_equal(count(backward, "dequantize("), 1);
-    expect_equal(count(backward, "f32[32, 64]"), 1);  // the numbers are no argument
+    expect_equal(count(backward, "f32[32, 64]"), 1);  // the numbers are not an argument
   }
 }
 

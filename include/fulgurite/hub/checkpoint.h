@@ -46,8 +46,8 @@ struct LoadOptions {
   fulgurite::detail::NamedMembers named_members = fulgurite::detail::NamedMembers();
   std::optional<Dtype> dtype{};  // of the floating-point tensors; none: as in the files
   bool strict = true;            // false: unexpected tensors are ignored
-  /// Of all linear layers whose input has a multiple of 32 features. An output layer that has the embedding's weight
-  /// gets codes of its own. They are not trained; LoRA on them is.
+  /// The form of all linear layers' weights, if their input has a multiple of 32 features. An output layer that has the
+  /// embedding's weight gets codes of its own. They are not trained; LoRA on them is.
   Weights weights = Weights::as_stored;
 };
 

@@ -78,11 +78,12 @@ constexpr std::string_view dequantize_python =
 constinit const Symbol prims_dequantize_symbol{
     .signature = "prims.dequantize(Tensor codes, Tensor scales, Tensor? minima=None, *, Dtype? dtype=None) -> Tensor",
     .documentation =
-        "The numbers that quantized ones stand for, in groups of 32 along the last dimension, with one of scales, and "
-        "perhaps of minima, for each group. Codes of i8 [..., n]: code * scale (Q8_0 of GGUF). Codes of u8 [..., n / 2] "
-        "hold two codes in a byte: byte j of a group's 16 has that of element j in its lower half, that of j + 16 in "
-        "its upper half; (code - 8) * scale without minima (Q4_0), code * scale + minimum with them (Q4_1). Computed in "
-        "f32, in f64 for a result of f64, and rounded once to dtype, which is f32 by default.",
+        "The numbers that quantized ones stand for, in groups of 32 along the last dimension, with one of "
+        "scales, and perhaps of minima, for each group. Codes of i8 [..., n]: code * scale (Q8_0 of GGUF). "
+        "Codes of u8 [..., n / 2] hold two codes in a byte: byte j of a group's 16 has that of element j in "
+        "its lower half, that of j + 16 in its upper half; (code - 8) * scale without minima (Q4_0), code * "
+        "scale + minimum with them (Q4_1). Computed in f32, in f64 for a result of f64, and rounded once to "
+        "dtype, which is f32 by default.",
     .infer =
         [](Arguments a, InferredTypes& out) {
           check_codes(a[0].tensor(), a[1].tensor(), a[2].tensor_or_none());

@@ -71,13 +71,32 @@ requires(kind != CodeKind::bytes) struct CodeGroup<kind> {
 #endif
 };
 
-/// to[i] = from[i], as f32.
+/// Loads sixteen scales.
+template <class Element>
+FULGURITE_INLINE Floats load_scales(const Element* from) {
+#if defined(__F16C__)
+  if constexpr (std::is_same_v<Element, Float16>) {
+    typedef unsigned short Part __attribute__((vector_size(part_bytes / 2), aligned(2), may_alias));
+    Floats result;
+    FULGURITE_EACH_PART(asm("vcvtph2ps %1, %0"
+                            : "=v"(result.part[p])
+                            : "m"(*(const Part*)(&from->bits + p * part_lanes))));
+    return result;
+  }
+#endif
+  return load(from);
+}
+
+/// to[i] = from[i], as f32. Prefetches as many numbers after them.
 inline void widen_scales(const void* from, Dtype dtype, int64_t offset, int64_t count, float* to) {
   visit_floating(dtype, [&]<class Element>() {
     const Element* const first = static_cast<const Element*>(from) + offset;
     int64_t i = 0;
     if constexpr (!std::is_same_v<Element, double>)
-      for (; i + lanes <= count; i += lanes) store(to + i, load(first + i));
+      for (; i + lanes <= count; i += lanes) {
+        __builtin_prefetch(first + count + i, 0, 2);
+        store(to + i, load_scales(first + i));
+      }
     for (; i < count; ++i) to[i] = static_cast<float>(widen(first[i]));
   });
 }
@@ -91,6 +110,7 @@ struct CodeColumns {
   const CodeMatrix* matrix;
   int64_t first_row;
   float* buffer;  // for the scales and minima of a block of columns
+  int64_t row_bytes = matrix->row_bytes(), groups = matrix->groups();
   const unsigned char* codes = nullptr;
   const float* scales = nullptr;
   const float* minima = nullptr;
@@ -112,17 +132,18 @@ struct CodeColumns {
   };
   template <class Products>
   [[gnu::always_inline]] Unit<Products> unit_at(int64_t column, int64_t i) const {
-    const int64_t at = column * matrix->groups() + (i >> 5);
-    return {CodeGroup<kind>(codes + column * matrix->row_bytes() + (i >> bits_of_byte), scales[at],
-                            has_minima ? minima[at] : 0)};
+    const int64_t at = column * groups + (i >> 5);
+    return {CodeGroup<kind>(of_column(column) + (i >> bits_of_byte), scales[at], has_minima ? minima[at] : 0)};
   }
   template <class Products>
   [[gnu::always_inline]] typename Products::Vector load_first(int64_t, int64_t, int64_t) const {
     return typename Products::Vector(0);  // rows are whole groups
   }
   [[gnu::always_inline]] void prefetch(int64_t column, int64_t i) const {
-    __builtin_prefetch(codes + column * matrix->row_bytes() + (i >> bits_of_byte), 0, 2);
+    // A line has several groups.
+    if (((i >> bits_of_byte) & 32) == 0) __builtin_prefetch(of_column(column) + (i >> bits_of_byte), 0, 2);
   }
+  [[gnu::always_inline]] const unsigned char* of_column(int64_t column) const { return codes + column * row_bytes; }
   CodeColumns along(int64_t begin) const {
     CodeColumns out = *this;
     out.codes += begin >> bits_of_byte;
@@ -132,15 +153,15 @@ struct CodeColumns {
   }
   CodeColumns from_column(int64_t column) const {
     CodeColumns out = *this;
-    out.codes += column * matrix->row_bytes();
-    out.scales += column * matrix->groups();
-    if (has_minima) out.minima += column * matrix->groups();
+    out.codes += column * row_bytes;
+    out.scales += column * groups;
+    if (has_minima) out.minima += column * groups;
     return out;
   }
   CodeColumns block(int64_t column, int64_t count) const {
-    const int64_t row = first_row + column, groups = matrix->groups();
+    const int64_t row = first_row + column;
     CodeColumns out = *this;
-    out.codes = static_cast<const unsigned char*>(matrix->codes) + row * matrix->row_bytes();
+    out.codes = static_cast<const unsigned char*>(matrix->codes) + row * row_bytes;
     out.scales = buffer;
     widen_scales(matrix->scales, matrix->scale_dtype, row * groups, count * groups, buffer);
     if (!has_minima) return out;
