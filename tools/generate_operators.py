@@ -53,7 +53,9 @@ ALIASES = {"absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "a
            "moveaxis": "movedim", "multiply": "mul", "negative": "neg", "not_equal": "ne", "row_stack": "vstack",
            "subtract": "sub", "swapaxes": "transpose", "swapdims": "transpose", "true_divide": "div",
            "linalg.matmul": "matmul", "nn.functional.sigmoid": "sigmoid", "nn.functional.tanh": "tanh",
-           "special.expit": "sigmoid", "special.gammaln": "lgamma", "special.psi": "digamma"}
+           "special.expit": "sigmoid", "special.gammaln": "lgamma", "special.psi": "digamma",
+           "special.i0": "i0", "special.modified_bessel_i0": "i0", "special.modified_bessel_i1": "special.i1",
+           "special.gammainc": "igamma", "special.gammaincc": "igammac"}
 ALIASES |= {f"special.{name}": name for name in ["digamma", "erf", "erfc", "erfinv", "exp2", "expm1", "log1p", "log_softmax", "logit", "logsumexp",
                                                  "polygamma", "round", "sinc", "softmax", "xlogy"]}
 

@@ -150,17 +150,19 @@ class Gumbel : public Parametrized {
   Tensor draw(const Shape& shape, const GeneratorOption& generator, SourceLocation at) const override;
 };
 
-/// The gamma distribution of a shape (`concentration`) and a rate. Draws have no gradients, and cause a graph break
-/// while tracing.
+/// The gamma distribution of a shape (`concentration`) and a rate. Draws have gradients of first order, and cause a
+/// graph break while tracing.
 class Gamma : public Parametrized {
  public:
   Gamma(const Operand& concentration, const Operand& rate, SourceLocation at = SourceLocation::here());
   const Tensor& concentration() const { return parameter(0); }
   const Tensor& rate() const { return parameter(1); }
+  bool has_rsample() const override { return true; }
   Tensor log_prob(const Tensor& value, SourceLocation at = SourceLocation::here()) const override;
   Tensor mean(SourceLocation at = SourceLocation::here()) const override;
   Tensor variance(SourceLocation at = SourceLocation::here()) const override;
   Tensor entropy(SourceLocation at = SourceLocation::here()) const override;
+  Tensor cdf(const Tensor& value, SourceLocation at = SourceLocation::here()) const override;
 
  protected:
   Tensor draw(const Shape& shape, const GeneratorOption& generator, SourceLocation at) const override;
@@ -172,6 +174,7 @@ class Beta : public Parametrized {
   Beta(const Operand& concentration1, const Operand& concentration0, SourceLocation at = SourceLocation::here());
   const Tensor& concentration1() const { return parameter(0); }
   const Tensor& concentration0() const { return parameter(1); }
+  bool has_rsample() const override { return true; }
   Tensor log_prob(const Tensor& value, SourceLocation at = SourceLocation::here()) const override;
   Tensor mean(SourceLocation at = SourceLocation::here()) const override;
   Tensor variance(SourceLocation at = SourceLocation::here()) const override;
@@ -189,6 +192,7 @@ class StudentT : public Parametrized {
   const Tensor& df() const { return parameter(0); }
   const Tensor& loc() const { return parameter(1); }
   const Tensor& scale() const { return parameter(2); }
+  bool has_rsample() const override { return true; }
   Tensor log_prob(const Tensor& value, SourceLocation at = SourceLocation::here()) const override;
   /// NaN for df <= 1.
   Tensor mean(SourceLocation at = SourceLocation::here()) const override;

@@ -8,8 +8,8 @@
 #include <fulgurite/attention_layers.h>
 #include <fulgurite/autocast.h>
 #include <fulgurite/autograd.h>
-#include <fulgurite/autograd_functional.h>
 #include <fulgurite/autograd_function.h>
+#include <fulgurite/autograd_functional.h>
 #include <fulgurite/averaged_model.h>
 #include <fulgurite/compare.h>
 #include <fulgurite/compiled_autograd.h>
@@ -69,9 +69,11 @@
 #include <fulgurite/shape.h>
 #include <fulgurite/source_location.h>
 #include <fulgurite/source_reader.h>
+#include <fulgurite/special_functions.h>
 #include <fulgurite/supported.h>
 #include <fulgurite/symbol.h>
 #include <fulgurite/tensor.h>
+#include <fulgurite/torch_functions.h>
 #include <fulgurite/trace.h>
 #include <fulgurite/trace_support.h>
 #include <fulgurite/training.h>

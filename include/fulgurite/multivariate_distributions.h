@@ -21,6 +21,7 @@ class Dirichlet : public Distribution {
  public:
   explicit Dirichlet(const Tensor& concentration, SourceLocation at = SourceLocation::here());
   const Tensor& concentration() const { return concentration_; }
+  bool has_rsample() const override { return true; }
   Tensor log_prob(const Tensor& value, SourceLocation at = SourceLocation::here()) const override;
   Tensor mean(SourceLocation at = SourceLocation::here()) const override;
   Tensor variance(SourceLocation at = SourceLocation::here()) const override;

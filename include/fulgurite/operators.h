@@ -361,6 +361,15 @@ Tensor hstack(const std::vector<Tensor>& tensors, SourceLocation at = SourceLoca
 /// sqrt(input^2 + other^2) without overflow on the way. (torch.hypot)
 Tensor hypot(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
 Tensor hypot_(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
+/// The modified Bessel function of the first kind and order 0 of each element. (torch.i0)
+Tensor i0(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor i0_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// The regularized lower incomplete gamma function of shape input at other. (torch.igamma)
+Tensor igamma(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
+Tensor igamma_(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
+/// The regularized upper incomplete gamma function of shape input at other. (torch.igammac)
+Tensor igammac(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
+Tensor igammac_(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
 /// A copy of input with alpha * source added, slice by slice, at the places that index lists along dim.
 /// (torch.index_add)
 Tensor index_add(const Tensor& input, Int dim, const Tensor& index, const Tensor& source, const Operand& alpha =
@@ -1355,6 +1364,18 @@ Tensor vector_norm(const Tensor& x, Float ord = 2, const Dims& dim = {}, bool ke
 
 namespace special {
 
+/// The Bessel function of the first kind and order 0 of each element. (torch.special.bessel_j0)
+Tensor bessel_j0(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor bessel_j0_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// The Bessel function of the first kind and order 1 of each element. (torch.special.bessel_j1)
+Tensor bessel_j1(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor bessel_j1_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// The Bessel function of the second kind and order 0 of each element. (torch.special.bessel_y0)
+Tensor bessel_y0(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor bessel_y0_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// The Bessel function of the second kind and order 1 of each element. (torch.special.bessel_y1)
+Tensor bessel_y1(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor bessel_y1_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// Another name of torch.digamma. (torch.special.digamma)
 Tensor digamma(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor digamma_(const Tensor& input, SourceLocation at = SourceLocation::here());
@@ -1364,6 +1385,9 @@ Tensor erf_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// Another name of torch.erfc. (torch.special.erfc)
 Tensor erfc(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor erfc_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// exp(x^2) erfc(x) of each element. (torch.special.erfcx)
+Tensor erfcx(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor erfcx_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// Another name of torch.erfinv. (torch.special.erfinv)
 Tensor erfinv(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor erfinv_(const Tensor& input, SourceLocation at = SourceLocation::here());
@@ -1376,9 +1400,27 @@ Tensor expit_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// Another name of torch.expm1. (torch.special.expm1)
 Tensor expm1(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor expm1_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// Another name of torch.igamma. (torch.special.gammainc)
+Tensor gammainc(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
+Tensor gammainc_(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
+/// Another name of torch.igammac. (torch.special.gammaincc)
+Tensor gammaincc(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
+Tensor gammaincc_(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
 /// Another name of torch.lgamma. (torch.special.gammaln)
 Tensor gammaln(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor gammaln_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// Another name of torch.i0. (torch.special.i0)
+Tensor i0(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor i0_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// exp(-|x|) i0(x) of each element. (torch.special.i0e)
+Tensor i0e(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor i0e_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// The modified Bessel function of the first kind and order 1 of each element. (torch.special.i1)
+Tensor i1(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor i1_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// exp(-|x|) i1(x) of each element. (torch.special.i1e)
+Tensor i1e(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor i1e_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// Another name of torch.log1p. (torch.special.log1p)
 Tensor log1p(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor log1p_(const Tensor& input, SourceLocation at = SourceLocation::here());
@@ -1391,6 +1433,21 @@ Tensor logit_(const Tensor& input, std::optional<Float> eps = {}, SourceLocation
 /// Another name of torch.logsumexp. (torch.special.logsumexp)
 Tensor logsumexp(const Tensor& input, const Dims& dim, bool keepdim = false, SourceLocation at =
     SourceLocation::here());
+/// Another name of torch.i0. (torch.special.modified_bessel_i0)
+Tensor modified_bessel_i0(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor modified_bessel_i0_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// Another name of torch.special.i1. (torch.special.modified_bessel_i1)
+Tensor modified_bessel_i1(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor modified_bessel_i1_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// The modified Bessel function of the second kind and order 0 of each element. (torch.special.modified_bessel_k0)
+Tensor modified_bessel_k0(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor modified_bessel_k0_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// The modified Bessel function of the second kind and order 1 of each element. (torch.special.modified_bessel_k1)
+Tensor modified_bessel_k1(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor modified_bessel_k1_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// The number below which a standard normal one lies with the probability of each element. (torch.special.ndtri)
+Tensor ndtri(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor ndtri_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// Another name of torch.polygamma. (torch.special.polygamma)
 Tensor polygamma(Int n, const Tensor& input, SourceLocation at = SourceLocation::here());
 /// Another name of torch.digamma. (torch.special.psi)
@@ -1399,6 +1456,12 @@ Tensor psi_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// Another name of torch.round. (torch.special.round)
 Tensor round(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor round_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// exp(x) modified_bessel_k0(x) of each element. (torch.special.scaled_modified_bessel_k0)
+Tensor scaled_modified_bessel_k0(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor scaled_modified_bessel_k0_(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// exp(x) modified_bessel_k1(x) of each element. (torch.special.scaled_modified_bessel_k1)
+Tensor scaled_modified_bessel_k1(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor scaled_modified_bessel_k1_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// Another name of torch.sinc. (torch.special.sinc)
 Tensor sinc(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor sinc_(const Tensor& input, SourceLocation at = SourceLocation::here());
@@ -1408,6 +1471,9 @@ Tensor softmax(const Tensor& input, Int dim, std::optional<Dtype> dtype = {}, So
 /// Another name of torch.xlogy. (torch.special.xlogy)
 Tensor xlogy(const Operand& input, const Operand& other, SourceLocation at = SourceLocation::here());
 Tensor xlogy_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
+/// Hurwitz' zeta function: the sum of (other + k)^-input over all k from 0 on. (torch.special.zeta)
+Tensor zeta(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
+Tensor zeta_(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
 
 }  // namespace special
 
@@ -1555,6 +1621,9 @@ Tensor solve(const Tensor& A, const Tensor& B, SourceLocation at = SourceLocatio
 /// neither is the diagonal, which counts as ones.
 Tensor solve_triangular(const Tensor& A, const Tensor& B, bool upper, bool unitriangular, SourceLocation at =
     SourceLocation::here());
+/// How a gamma number of rate 1 moves with its shape, at the same probability.
+Tensor standard_gamma_grad(const Tensor& concentration, const Tensor& sample, SourceLocation at =
+    SourceLocation::here());
 /// U, S and Vᵀ with U diag(S) Vᵀ = A, orthonormal columns of U and V, and S in descending order; `full` U and V are
 /// square.
 std::tuple<Tensor, Tensor, Tensor> svd(const Tensor& A, bool full, SourceLocation at = SourceLocation::here());
@@ -1615,6 +1684,9 @@ using fulgurite::full;
 using fulgurite::gather;
 using fulgurite::ge;
 using fulgurite::gt;
+using fulgurite::i0;
+using fulgurite::igamma;
+using fulgurite::igammac;
 using fulgurite::index_select;
 using fulgurite::isfinite;
 using fulgurite::isinf;
@@ -1679,6 +1751,20 @@ using fulgurite::nn::linear;
 using fulgurite::nn::relu;
 using fulgurite::linalg::det;
 using fulgurite::linalg::slogdet;
+using fulgurite::special::bessel_j0;
+using fulgurite::special::bessel_j1;
+using fulgurite::special::bessel_y0;
+using fulgurite::special::bessel_y1;
+using fulgurite::special::erfcx;
+using fulgurite::special::i0e;
+using fulgurite::special::i1;
+using fulgurite::special::i1e;
+using fulgurite::special::modified_bessel_k0;
+using fulgurite::special::modified_bessel_k1;
+using fulgurite::special::ndtri;
+using fulgurite::special::scaled_modified_bessel_k0;
+using fulgurite::special::scaled_modified_bessel_k1;
+using fulgurite::special::zeta;
 
 }  // namespace prims
 

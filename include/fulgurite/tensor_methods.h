@@ -133,6 +133,14 @@ struct TensorMethods {
   Tensor batch_norm(const Tensor& running_mean, const Tensor& running_var, const Tensor& weight = detail::no_tensor(),
       const Tensor& bias = detail::no_tensor(), bool training = false, Float momentum = 0.1, Float eps = 1e-05,
       SourceLocation at = SourceLocation::here()) const;
+  Tensor bessel_j0(SourceLocation at = SourceLocation::here()) const;
+  Tensor bessel_j0_(SourceLocation at = SourceLocation::here()) const;
+  Tensor bessel_j1(SourceLocation at = SourceLocation::here()) const;
+  Tensor bessel_j1_(SourceLocation at = SourceLocation::here()) const;
+  Tensor bessel_y0(SourceLocation at = SourceLocation::here()) const;
+  Tensor bessel_y0_(SourceLocation at = SourceLocation::here()) const;
+  Tensor bessel_y1(SourceLocation at = SourceLocation::here()) const;
+  Tensor bessel_y1_(SourceLocation at = SourceLocation::here()) const;
   Tensor bilinear(const Tensor& input2, const Tensor& weight, const Tensor& bias = detail::no_tensor(), SourceLocation
       at = SourceLocation::here()) const;
   Tensor binary_cross_entropy(const Tensor& target, const Tensor& weight = detail::no_tensor(), detail::OlderArgument
@@ -251,6 +259,8 @@ struct TensorMethods {
   Tensor erf_(SourceLocation at = SourceLocation::here()) const;
   Tensor erfc(SourceLocation at = SourceLocation::here()) const;
   Tensor erfc_(SourceLocation at = SourceLocation::here()) const;
+  Tensor erfcx(SourceLocation at = SourceLocation::here()) const;
+  Tensor erfcx_(SourceLocation at = SourceLocation::here()) const;
   Tensor erfinv(SourceLocation at = SourceLocation::here()) const;
   Tensor erfinv_(SourceLocation at = SourceLocation::here()) const;
   Tensor exp(SourceLocation at = SourceLocation::here()) const;
@@ -330,6 +340,18 @@ struct TensorMethods {
       detail::no_tensor(), SourceLocation at = SourceLocation::here()) const;
   Tensor hypot(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor hypot_(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor i0(SourceLocation at = SourceLocation::here()) const;
+  Tensor i0_(SourceLocation at = SourceLocation::here()) const;
+  Tensor i0e(SourceLocation at = SourceLocation::here()) const;
+  Tensor i0e_(SourceLocation at = SourceLocation::here()) const;
+  Tensor i1(SourceLocation at = SourceLocation::here()) const;
+  Tensor i1_(SourceLocation at = SourceLocation::here()) const;
+  Tensor i1e(SourceLocation at = SourceLocation::here()) const;
+  Tensor i1e_(SourceLocation at = SourceLocation::here()) const;
+  Tensor igamma(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor igamma_(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor igammac(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor igammac_(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor index_add(Int dim, const Tensor& index, const Tensor& source, const Operand& alpha = detail::one_operand(),
       SourceLocation at = SourceLocation::here()) const;
   Tensor index_add_(Int dim, const Tensor& index, const Tensor& source, const Operand& alpha = detail::one_operand(),
@@ -452,6 +474,10 @@ struct TensorMethods {
   Tensor mish(bool inplace = false, SourceLocation at = SourceLocation::here()) const;
   Tensor mish_(bool inplace = false, SourceLocation at = SourceLocation::here()) const;
   Tensor mm(const Tensor& mat2, SourceLocation at = SourceLocation::here()) const;
+  Tensor modified_bessel_k0(SourceLocation at = SourceLocation::here()) const;
+  Tensor modified_bessel_k0_(SourceLocation at = SourceLocation::here()) const;
+  Tensor modified_bessel_k1(SourceLocation at = SourceLocation::here()) const;
+  Tensor modified_bessel_k1_(SourceLocation at = SourceLocation::here()) const;
   Tensor moveaxis(const Dims& source, const Dims& destination, SourceLocation at = SourceLocation::here()) const;
   Tensor movedim(const Dims& source, const Dims& destination, SourceLocation at = SourceLocation::here()) const;
   Tensor mse_loss(const Tensor& target, detail::OlderArgument size_average = {}, detail::OlderArgument reduce = {},
@@ -469,6 +495,8 @@ struct TensorMethods {
       SourceLocation at = SourceLocation::here()) const;
   Tensor nanmedian(SourceLocation at = SourceLocation::here()) const;
   Tensor narrow(Int dim, Int start, Int length, SourceLocation at = SourceLocation::here()) const;
+  Tensor ndtri(SourceLocation at = SourceLocation::here()) const;
+  Tensor ndtri_(SourceLocation at = SourceLocation::here()) const;
   Tensor ne(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor ne_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor neg(SourceLocation at = SourceLocation::here()) const;
@@ -549,6 +577,10 @@ struct TensorMethods {
   Tensor scaled_dot_product_attention(const Tensor& key, const Tensor& value, const Tensor& attn_mask =
       detail::no_tensor(), Float dropout_p = 0.0, bool is_causal = false, std::optional<Float> scale = {}, bool
       enable_gqa = false, SourceLocation at = SourceLocation::here()) const;
+  Tensor scaled_modified_bessel_k0(SourceLocation at = SourceLocation::here()) const;
+  Tensor scaled_modified_bessel_k0_(SourceLocation at = SourceLocation::here()) const;
+  Tensor scaled_modified_bessel_k1(SourceLocation at = SourceLocation::here()) const;
+  Tensor scaled_modified_bessel_k1_(SourceLocation at = SourceLocation::here()) const;
   Tensor scatter(Int dim, const Tensor& index, const Operand& src, SourceLocation at = SourceLocation::here()) const;
   Tensor scatter_(Int dim, const Tensor& index, const Operand& src, SourceLocation at = SourceLocation::here()) const;
   Tensor scatter_add(Int dim, const Tensor& index, const Tensor& src, SourceLocation at = SourceLocation::here()) const;
@@ -682,6 +714,8 @@ struct TensorMethods {
   Tensor view_as(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   Tensor xlogy(const Operand& other, SourceLocation at = SourceLocation::here()) const;
   Tensor xlogy_(const Operand& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor zeta(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor zeta_(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   std::tuple<Tensor, Tensor> max(Int dim, bool keepdim = false, SourceLocation at = SourceLocation::here()) const;
   Tensor max(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
   std::tuple<Tensor, Tensor> min(Int dim, bool keepdim = false, SourceLocation at = SourceLocation::here()) const;

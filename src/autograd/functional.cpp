@@ -65,8 +65,8 @@ Tensor detached_unless(bool create_graph, const Tensor& x, SourceLocation at) {
 
 }  // namespace
 
-std::vector<Tensor> jacobian(const TensorsFunction& f, const std::vector<Tensor>& x, const DerivativeOptions& options,
-                             SourceLocation at) {
+std::vector<Tensor> jacobian(const autograd::TensorsFunction& f, const std::vector<Tensor>& x,
+                             const DerivativeOptions& options, SourceLocation at) {
   const EnableGrad enabled;
   std::vector<Tensor> leaves;
   for (const Tensor& each : x) leaves.push_back(leaf_of(each, "jacobian", options.create_graph, at));
@@ -87,11 +87,13 @@ std::vector<Tensor> jacobian(const TensorsFunction& f, const std::vector<Tensor>
   return out;
 }
 
-Tensor jacobian(const TensorFunction& f, const Tensor& x, const DerivativeOptions& options, SourceLocation at) {
+Tensor jacobian(const autograd::TensorFunction& f, const Tensor& x, const DerivativeOptions& options,
+                SourceLocation at) {
   return jacobian([&f](const std::vector<Tensor>& all) { return f(all[0]); }, std::vector<Tensor>{x}, options, at)[0];
 }
 
-Tensor hessian(const TensorFunction& f, const Tensor& x, const DerivativeOptions& options, SourceLocation at) {
+Tensor hessian(const autograd::TensorFunction& f, const Tensor& x, const DerivativeOptions& options,
+               SourceLocation at) {
   const auto gradient = [&](const Tensor& leaf) {
     const Tensor y = scalar(f(leaf), "hessian", at);
     return gradients_of(y, {leaf}, ones_like(y, {}, at), true, at)[0];
@@ -100,7 +102,7 @@ Tensor hessian(const TensorFunction& f, const Tensor& x, const DerivativeOptions
 }
 
 // The gradient of the pullback with respect to its weight is the derivative along the tangent.
-std::pair<Tensor, Tensor> jvp(const TensorFunction& f, const Tensor& x, const Tensor& tangent,
+std::pair<Tensor, Tensor> jvp(const autograd::TensorFunction& f, const Tensor& x, const Tensor& tangent,
                               const DerivativeOptions& options, SourceLocation at) {
   const EnableGrad enabled;
   const Tensor leaf = leaf_of(x, "jvp", options.create_graph, at);
@@ -112,7 +114,7 @@ std::pair<Tensor, Tensor> jvp(const TensorFunction& f, const Tensor& x, const Te
   return {detached_unless(options.create_graph, y, at), detached_unless(options.create_graph, along, at)};
 }
 
-std::pair<Tensor, Tensor> hvp(const TensorFunction& f, const Tensor& x, const Tensor& vector,
+std::pair<Tensor, Tensor> hvp(const autograd::TensorFunction& f, const Tensor& x, const Tensor& vector,
                               const DerivativeOptions& options, SourceLocation at) {
   const EnableGrad enabled;
   const Tensor leaf = leaf_of(x, "hvp", options.create_graph, at);
@@ -132,7 +134,7 @@ std::vector<double> elements(const Tensor& x, SourceLocation at) {
 }
 
 // The difference of f's elements along element j of an input, divided by the distance.
-std::vector<double> differences(const TensorsFunction& f, std::vector<Tensor> inputs, size_t input, int64_t j,
+std::vector<double> differences(const autograd::TensorsFunction& f, std::vector<Tensor> inputs, size_t input, int64_t j,
                                 double eps, SourceLocation at) {
   const NoGrad no_grad;
   const Tensor original = inputs[input].detach(at);
@@ -161,7 +163,7 @@ void check_inputs(const std::vector<Tensor>& inputs, const char* name, SourceLoc
   if (!any) throw UserError(text::cat(name, ": no input requires a gradient"), at);
 }
 
-void check_gradients(const TensorsFunction& f, const std::vector<Tensor>& inputs, const GradcheckOptions& o,
+void check_gradients(const autograd::TensorsFunction& f, const std::vector<Tensor>& inputs, const GradcheckOptions& o,
                      const char* name, SourceLocation at) {
   check_inputs(inputs, name, at);
   std::vector<size_t> wanted;  // the inputs that require a gradient
@@ -195,14 +197,14 @@ void check_gradients(const TensorsFunction& f, const std::vector<Tensor>& inputs
 
 }  // namespace
 
-bool gradcheck(const TensorsFunction& f, const std::vector<Tensor>& inputs, const GradcheckOptions& options,
+bool gradcheck(const autograd::TensorsFunction& f, const std::vector<Tensor>& inputs, const GradcheckOptions& options,
                SourceLocation at) {
   check_gradients(f, inputs, options, "gradcheck", at);
   return true;
 }
 
-bool gradgradcheck(const TensorsFunction& f, const std::vector<Tensor>& inputs, const GradcheckOptions& options,
-                   SourceLocation at) {
+bool gradgradcheck(const autograd::TensorsFunction& f, const std::vector<Tensor>& inputs,
+                   const GradcheckOptions& options, SourceLocation at) {
   check_inputs(inputs, "gradgradcheck", at);
   // The sum of all gradients, with weights that tell the elements apart.
   const auto gradient = [&](const std::vector<Tensor>& given) {

@@ -52,6 +52,9 @@ Tensor Gamma::entropy(SourceLocation at) const {
   const Tensor slope = digamma(concentration(), at);
   return add(size, mul(sub(1, concentration(), 1, at), slope, at), 1, at);
 }
+Tensor Gamma::cdf(const Tensor& value, SourceLocation at) const {
+  return igamma(concentration(), mul(rate(), value, at), at);
+}
 Tensor Gamma::draw(const Shape& shape, const GeneratorOption& generator, SourceLocation at) const {
   return div(drawn_gamma(concentration(), shape, generator, at), rate(), {}, at);
 }

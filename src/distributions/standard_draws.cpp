@@ -1,5 +1,6 @@
 #include "distributions/standard_draws.h"
 
+#include <fulgurite/autograd_function.h>
 #include <fulgurite/autograd_modes.h>
 #include <fulgurite/operators.h>
 
@@ -52,9 +53,10 @@ Tensor standard_exponential(const Shape& shape, const RandomOptions& options, So
   return neg(log(open_uniform(shape, options, at), at), at);
 }
 
-Tensor standard_gamma(const Tensor& concentration, const GeneratorOption& generator, SourceLocation at) {
+namespace {
+
+Tensor drawn_without_history(const Tensor& concentration, const GeneratorOption& generator, SourceLocation at) {
   const NoGrad no_grad;
-  act_immediately("a draw of the gamma distribution", at);
   const RandomOptions options{.dtype = Dtype::f64, .generator = generator};
   const Tensor shape = concentration.detach(at).to(Dtype::f64, at);
   // The method is for shapes of at least 1; smaller ones are drawn as shape + 1 times a power of a uniform number.
@@ -71,6 +73,29 @@ Tensor standard_gamma(const Tensor& concentration, const GeneratorOption& genera
   const Tensor power = pow(open_uniform(d.shape(), options, at), reciprocal(shape, at), at);
   const Tensor drawn = where(is_small, mul(out, power, at), out, at);
   return clamp_min(drawn, 2.2250738585072014e-308, at).to(concentration.dtype(), at);
+}
+
+// A draw, with the gradient by which it moves with its shape at the same probability.
+struct GammaSample {
+  static constexpr bool once_differentiable = true;
+  static Tensor forward(autograd::Context& context, Tensor concentration, Tensor drawn) {
+    context.save_for_backward({concentration, drawn});
+    return drawn.clone();
+  }
+  static std::vector<Tensor> backward(autograd::Context& context, Tensor gradient) {
+    const std::vector<Tensor> saved = context.saved_tensors();
+    const Tensor slope = prims::standard_gamma_grad(saved[0], saved[1]);
+    return {mul(gradient, slope), {}};
+  }
+};
+
+}  // namespace
+
+Tensor standard_gamma(const Tensor& concentration, const GeneratorOption& generator, SourceLocation at) {
+  act_immediately("a draw of the gamma distribution", at);
+  const Tensor drawn = drawn_without_history(concentration, generator, at);
+  if (!concentration.requires_grad() || !is_grad_enabled()) return drawn;
+  return autograd::apply<GammaSample>(concentration, drawn, at);
 }
 
 }  // namespace fulgurite::distributions

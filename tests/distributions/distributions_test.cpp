@@ -140,7 +140,7 @@ TEST("densities, moments, entropies and quantiles are PyTorch's") {
          .mean = {4.166666666666667, 0.13333333333333333, 1.1818181818181817},
          .variance = {6.944444444444445, 0.044444444444444446, 1.0743801652892562},
          .entropy = {2.240773533271045, -1.438765197717395, 1.1472722773478545},
-         .cdf = {},
+         .cdf = {0.007162682386705814, 0.9858014069488739, 0.8428631648924549},
          .icdf = {}});
   check("Beta", Beta(b, c), {0.3, 0.6, 0.9},
         {.log_prob = {-1.558830874181703, -1.923583027947703, 0.11303990921978943},
@@ -314,8 +314,8 @@ TEST("draws and densities have gradients to the parameters") {
   kl_divergence(Exponential(rate), Exponential(1.0)).sum().backward();
   expect_near(rate.grad().to_vector<double>(), {1 / 0.4 - 1 / 0.16}, 1e-9);
   expect_error(
-      [&] { Gamma(rate, 1.0).rsample(); },
-      "distributions::Gamma has no rsample(): its draws have no gradients; use sample(), and log_prob() for an "
+      [&] { Bernoulli(p).rsample(); },
+      "distributions::Bernoulli has no rsample(): its draws have no gradients; use sample(), and log_prob() for an "
       "estimate of the gradient");
 }
 
@@ -360,4 +360,22 @@ TEST("parameters out of range are refused with the distribution and the paramete
                "distributions::Independent: 2 dimensions of a batch of shape [3]");
   expect_error([] { MixtureSameFamily(Categorical(m(0)), Normal(mu, 1.0)); },
                "distributions::MixtureSameFamily: 3 classes for components of the batch shape [2]");
+}
+
+TEST("gamma numbers move with their shape as the same probability does") {
+  const Tensor shape = row({0.3, 1.5, 20.0}).requires_grad_();
+  const Tensor drawn = Gamma(shape, 2.0).rsample({}, Generator(3));
+  drawn.sum().backward();
+  const Tensor moved = add(shape.detach(), 1e-6);
+  // P(shape + h, z + h dz/dshape) = P(shape, z)
+  const Tensor before = Gamma(shape.detach(), 2.0).cdf(drawn.detach());
+  const Tensor after = Gamma(moved, 2.0).cdf(add(drawn.detach(), shape.grad(), 1e-6));
+  expect(sub(after, before).abs().max().item<double>() < 1e-10, "the probability stays");
+  const Tensor weights = row({0.7, 2.0, 0.4}).requires_grad_();
+  Dirichlet(weights).rsample({}, Generator(4))(0).backward();
+  expect(weights.grad().defined() && !isnan(weights.grad()).any().item<bool>());
+  // The mean of draws has the derivative of the mean.
+  const Tensor a1 = row({2.0}).requires_grad_();
+  Beta(a1, 3.0).rsample({20000}, Generator(5)).mean().backward();
+  expect_near(a1.grad().item<double>(), 3.0 / 25, 0.01);
 }

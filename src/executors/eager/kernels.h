@@ -44,6 +44,7 @@ namespace FULGURITE_KERNELS {
 // file.
 KernelTable unary_kernels();
 KernelTable special_kernels();
+KernelTable bessel_kernels();
 KernelTable binary_kernels();
 KernelTable comparison_kernels();
 KernelTable ternary_kernels();

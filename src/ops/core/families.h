@@ -15,6 +15,7 @@ SymbolList activation_symbols();
 SymbolList piecewise_activation_symbols();
 SymbolList piecewise_exponential_symbols();
 SymbolList special_function_symbols();
+SymbolList bessel_function_symbols();
 SymbolList arithmetic_symbols();
 SymbolList pointwise_composition_symbols();
 SymbolList pointwise_shift_symbols();

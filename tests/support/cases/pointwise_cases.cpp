@@ -20,7 +20,7 @@ size_t tensors_taken(const Symbol& symbol) {
 
 bool has_cases_of_its_own(const Symbol& symbol) {
   for (const char* name : {"where", "masked_fill", "clamp", "bitwise_not", "bitwise_and", "bitwise_or", "bitwise_xor",
-                           "bitwise_left_shift", "bitwise_right_shift"})
+                           "bitwise_left_shift", "bitwise_right_shift", "igamma", "igammac", "special.zeta"})
     if (&symbol == find_symbol(name)) return true;
   return false;
 }
@@ -57,6 +57,13 @@ void add_pointwise_cases(std::vector<OperatorCase>& out) {
     if (symbol->traits.pointwise && !has_cases_of_its_own(*symbol)) add_by_range(*symbol, out);
 
   const auto x = [] { return floats({2, 3}, 0.3, 2); };
+  // The first argument has no derivative, or one that has none.
+  const auto shape = [](std::vector<int64_t> sizes) { return floats(std::move(sizes), 0.5, 4).detach(); };
+  for (const char* name : {"torch.igamma", "torch.igammac"}) {
+    out.push_back({name, {shape({2, 3}), floats({3}, 0.5, 4)}});
+    out.push_back({name, {shape({}), floats({0, 3}, 0.5, 4)}});
+  }
+  out.push_back({"torch.special.zeta", {add(shape({2, 3}), 1), floats({3}, 0.5, 4)}});
   out.push_back({"torch.add", {x(), floats({3})}, {{"alpha", 2.5}}});
   out.push_back({"torch.add", {x(), 2}});
   out.push_back({"torch.add", {1.5, x()}, {{"alpha", 3}}});
