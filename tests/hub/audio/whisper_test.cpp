@@ -141,6 +141,16 @@ TEST("folders are loaded and saved with the same bits, in every dtype") {
   }
 }
 
+TEST("LoRA trains the projections that it names") {
+  const auto adapted = hub::with_lora(small_whisper(), {.rank = 2, .targets = {"q_proj", "v_proj"}});
+  const auto loss_of = jit([](models::Whisper m, Tensor x, Tensor y) { return m.loss(x, y); });
+  loss_of(adapted, features_of(1), tensor({{5, 6, 7}})).backward();
+  const models::WhisperAttention& attention = adapted.model.decoder.layers[1].encoder_attn;
+  expect(!attention.q_proj.weight.grad().defined() && !attention.k_proj.lora.has_value());
+  expect(max(abs(attention.v_proj.lora->B.grad())).item<float>() > 0);
+  expect(max(abs(adapted.model.encoder.layers[0].self_attn.q_proj.lora->B.grad())).item<float>() > 0);
+}
+
 TEST("configurations that there are not are refused") {
   expect_error([] { small_whisper(R"(, "activation_function": "swiglu")"); },
                "config.json: \"activation_function\" is \"swiglu\", which is not supported; there are " +
