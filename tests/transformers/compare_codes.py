@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Compares weights of few bits with the package gguf, and models that have them with transformers and peft.
 
-Compared are the bits of codes, scales and dequantized numbers of random matrices, the losses of a small model and those
-of transformers on the numbers of the codes, LoRA that was trained on codes and is loaded by peft over their numbers, and,
-with --folder, the perplexity of a real model.
+Compared are the bits of codes, scales and dequantized numbers of random matrices, the losses of a small model and
+those of transformers on the numbers of the codes, LoRA that was trained on codes and is loaded by peft over their
+numbers, and, with --folder, the perplexity of a real model.
 
 usage: compare_codes.py RUN_CODES [--seed N] [--folder MODEL] [--text FILE] [--rows 16]. Ends with 77 where a package is
 missing.
 """
+
 import argparse
 import math
 import pathlib
@@ -26,7 +27,11 @@ except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
 
-TYPES = {"q8_0": gguf.GGMLQuantizationType.Q8_0, "q4_0": gguf.GGMLQuantizationType.Q4_0, "q4_1": gguf.GGMLQuantizationType.Q4_1}
+TYPES = {
+    "q8_0": gguf.GGMLQuantizationType.Q8_0,
+    "q4_0": gguf.GGMLQuantizationType.Q4_0,
+    "q4_1": gguf.GGMLQuantizationType.Q4_1,
+}
 
 
 class Checks:
@@ -41,10 +46,16 @@ class Checks:
 def matrices(seed):
     """Random matrices: of several sizes of numbers, with groups of zeros, equal numbers and powers of two."""
     random = np.random.default_rng(seed)
-    out = {"normal": random.normal(size=(64, 256)), "wide": random.normal(size=(33, 96)) * np.exp(random.normal(size=(33, 1)) * 2),
-           "uniform": random.uniform(-1, 1, size=(16, 320)), "positive": random.uniform(0, 1, size=(16, 64)),
-           "coarse": random.integers(-9, 10, size=(64, 128)) / 4, "powers": 2.0 ** random.integers(-20, 8, size=(16, 64)),
-           "zeros": np.zeros((3, 64)), "equal": np.full((2, 32), 0.37)}
+    out = {
+        "normal": random.normal(size=(64, 256)),
+        "wide": random.normal(size=(33, 96)) * np.exp(random.normal(size=(33, 1)) * 2),
+        "uniform": random.uniform(-1, 1, size=(16, 320)),
+        "positive": random.uniform(0, 1, size=(16, 64)),
+        "coarse": random.integers(-9, 10, size=(64, 128)) / 4,
+        "powers": 2.0 ** random.integers(-20, 8, size=(16, 64)),
+        "zeros": np.zeros((3, 64)),
+        "equal": np.full((2, 32), 0.37),
+    }
     # The package's sign of a zero scale is that of the group's first zero.
     out["sparse"] = out["normal"] * (random.uniform(size=(64, 256)) < 0.05) + 0.0
     return {name: matrix.astype(np.float32) for name, matrix in out.items()}
@@ -72,15 +83,27 @@ def compare_bits(check, program, folder, seed):
         for name, matrix in given.items():
             theirs = gguf.quants.quantize(matrix, gguf_type)
             made = blocks(ours, f"{name}.{kind}.", kind)
-            check(f"codes and scales, {kind} {name}", np.array_equal(made, theirs), f"{(made != theirs).sum()} of {made.size} bytes differ")
+            check(
+                f"codes and scales, {kind} {name}",
+                np.array_equal(made, theirs),
+                f"{(made != theirs).sum()} of {made.size} bytes differ",
+            )
             back = gguf.quants.dequantize(theirs, gguf_type)
             check(f"numbers, {kind} {name}", np.array_equal(back, ours[f"{name}.{kind}.numbers"].numpy()))
 
 
 def small_model(folder, seed):
     torch.manual_seed(seed)
-    config = transformers.LlamaConfig(vocab_size=101, hidden_size=128, intermediate_size=192, num_hidden_layers=3, num_attention_heads=4,
-                                      num_key_value_heads=2, max_position_embeddings=64, initializer_range=0.15)
+    config = transformers.LlamaConfig(
+        vocab_size=101,
+        hidden_size=128,
+        intermediate_size=192,
+        num_hidden_layers=3,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=64,
+        initializer_range=0.15,
+    )
     transformers.LlamaForCausalLM(config).save_pretrained(folder)
 
 
@@ -105,7 +128,11 @@ def compare_lora(check, program, work, seed):
         with torch.no_grad():
             plain = base(tokens, labels=tokens).loss.item()
         ours = run(program, "loss", folder, tokens, work, weights, "f32")["loss"].mean().item()
-        check(f"loss of {weights}", abs(ours / plain - 1) <= 1e-5, f"{ours:.6f}, transformers on the numbers {plain:.6f}")
+        check(
+            f"loss of {weights}",
+            abs(ours / plain - 1) <= 1e-5,
+            f"{ours:.6f}, transformers on the numbers {plain:.6f}",
+        )
         model = peft.PeftModel.from_pretrained(base, out / "adapter").eval()
         with torch.no_grad():
             theirs = model(tokens).logits
@@ -118,13 +145,17 @@ def compare_perplexity(check, program, work, folder, text, rows):
     ids = tokenizer(pathlib.Path(text).read_text())["input_ids"]
     length = 256
     rows = min(rows, len(ids) // length)
-    tokens = torch.tensor(ids[:rows * length]).reshape(rows, length)
+    tokens = torch.tensor(ids[: rows * length]).reshape(rows, length)
     perplexity = {}
     for weights, dtype in [("files", "f32"), ("files", "bf16"), ("int8", "f32"), ("int8", "bf16"), ("int4", "f32")]:
-        perplexity[weights, dtype] = math.exp(run(program, "loss", folder, tokens, work, weights, dtype)["loss"].double().mean().item())
+        perplexity[weights, dtype] = math.exp(
+            run(program, "loss", folder, tokens, work, weights, dtype)["loss"].double().mean().item()
+        )
     plain = perplexity["files", "f32"]
     for (weights, dtype), value in perplexity.items():
-        print(f"perplexity of {rows} x {length} tokens, {weights} {dtype}: {value:.4f} ({100 * (value / plain - 1):+.3f} %)")
+        print(
+            f"perplexity of {rows} x {length} tokens, {weights} {dtype}: {value:.4f} ({100 * (value / plain - 1):+.3f} %)"
+        )
     check("perplexity of int8", abs(perplexity["int8", "f32"] / plain - 1) <= 0.005)
 
 
