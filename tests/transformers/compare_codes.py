@@ -153,9 +153,8 @@ def compare_perplexity(check, program, work, folder, text, rows):
         )
     plain = perplexity["files", "f32"]
     for (weights, dtype), value in perplexity.items():
-        print(
-            f"perplexity of {rows} x {length} tokens, {weights} {dtype}: {value:.4f} ({100 * (value / plain - 1):+.3f} %)"
-        )
+        change = 100 * (value / plain - 1)
+        print(f"perplexity of {rows} x {length} tokens, {weights} {dtype}: {value:.4f} ({change:+.3f} %)")
     check("perplexity of int8", abs(perplexity["int8", "f32"] / plain - 1) <= 0.005)
 
 
