@@ -21,17 +21,18 @@ if(FULGURITE_BUNDLE)
   set_target_properties(fulgurite PROPERTIES INSTALL_RPATH "$ORIGIN/fulgurite")
   if(TARGET fulgurite_cli)
     target_link_options(fulgurite_cli PRIVATE LINKER:--disable-new-dtags)
-    set_target_properties(fulgurite_cli PROPERTIES
-                          INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR};$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/fulgurite")
+    set(libraries "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+    set_target_properties(fulgurite_cli PROPERTIES INSTALL_RPATH "${libraries};${libraries}/fulgurite")
   endif()
   install(CODE "set(libraries \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}\")")
   install(CODE [[
     file(MAKE_DIRECTORY $ENV{DESTDIR}${libraries}/fulgurite)
     file(GET_RUNTIME_DEPENDENCIES
-         LIBRARIES "$ENV{DESTDIR}${libraries}/libfulgurite.so" EXECUTABLES "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/bin/fulgurite"
+         LIBRARIES "$ENV{DESTDIR}${libraries}/libfulgurite.so"
+         EXECUTABLES "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/bin/fulgurite"
          RESOLVED_DEPENDENCIES_VAR found UNRESOLVED_DEPENDENCIES_VAR missing
-         POST_EXCLUDE_REGEXES "/ld-linux" "/libc[.]so" "/libm[.]so" "/libdl[.]so" "/libpthread[.]so" "/libstdc" "/libgcc_s"
-                              "/libfulgurite")
+         POST_EXCLUDE_REGEXES "/ld-linux" "/libc[.]so" "/libm[.]so" "/libdl[.]so" "/libpthread[.]so" "/libstdc"
+                              "/libgcc_s" "/libfulgurite")
     foreach(path ${found})
       get_filename_component(real ${path} REALPATH)
       get_filename_component(name ${path} NAME)

@@ -190,7 +190,7 @@ target_include_directories(fulgurite
             $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_compile_features(fulgurite INTERFACE cxx_std_20)
 target_link_libraries(fulgurite PRIVATE $<BUILD_INTERFACE:${fulgurite_private_libraries}>)
-# What programs of an installed static library are linked with, by the linker's names.
+# The libraries that programs of an installed static library are linked with, by the linker's names.
 set(fulgurite_link_names "")
 foreach(path ${fulgurite_private_libraries} ${CMAKE_DL_LIBS})
   if(path MATCHES "/lib([^/]+)[.]so")

@@ -54,7 +54,7 @@ struct AdaptiveLogSoftmaxOptions {
 /// of their own, the others a score for their cluster and one within it, from a narrower projection. Classes are sorted
 /// by falling frequency. (torch.nn.AdaptiveLogSoftmaxWithLoss)
 struct AdaptiveLogSoftmaxWithLoss {
-  /// Of each sample the logarithm of its class' probability, [N] or [], and the mean of their negatives.
+  /// The logarithm of the probability of each sample's class, [N] or [], and the mean of their negatives.
   struct Result {
     Tensor output, loss;
   };

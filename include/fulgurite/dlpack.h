@@ -67,7 +67,7 @@ inline int64_t dlpack_extent(const std::vector<int64_t>& sizes, const std::vecto
   return last + 1;
 }
 
-/// What a managed tensor owns until its deleter is called.
+/// The memory that a managed tensor owns until its deleter is called.
 struct DlpackExport {
   DLManagedTensor managed;
   Tensor tensor;

@@ -143,22 +143,22 @@ class Sequential {
   /// Goes through the layers: `for (const nn::AnyLayer& layer : net) x = layer(x);`.
   class Iterator {
    public:
-    using Place = std::vector<std::pair<std::string, AnyLayer>>::const_iterator;
+    using Position = std::vector<std::pair<std::string, AnyLayer>>::const_iterator;
     using value_type = AnyLayer;
     using difference_type = std::ptrdiff_t;
     Iterator() = default;
-    explicit Iterator(Place place) : place_(place) {}
-    const AnyLayer& operator*() const { return place_->second; }
-    const AnyLayer* operator->() const { return &place_->second; }
+    explicit Iterator(Position position) : position_(position) {}
+    const AnyLayer& operator*() const { return position_->second; }
+    const AnyLayer* operator->() const { return &position_->second; }
     Iterator& operator++() {
-      ++place_;
+      ++position_;
       return *this;
     }
-    Iterator operator++(int) { return Iterator(place_++); }
+    Iterator operator++(int) { return Iterator(position_++); }
     friend bool operator==(const Iterator&, const Iterator&) = default;
 
    private:
-    Place place_;
+    Position position_;
   };
   Iterator begin() const { return Iterator(layers_.begin()); }
   Iterator end() const { return Iterator(layers_.end()); }

@@ -106,12 +106,12 @@ class EarlyStop {
 
 /// Writes several states into one safetensors file, atomically: `save_checkpoint("last.safetensors", {{"model",
 /// nn::state_dict(net)}, {"optimizer", optimizer.state_dict()}, {"loader", loader.state_dict()}})`. Tensors are named
-/// "model.fc.weight"; the generator that manual_seed() seeds is saved with them. UserError for a part's name with a dot,
-/// and as save_safetensors().
+/// "model.fc.weight"; the generator that manual_seed() seeds is saved with them. UserError for a part's name with a
+/// dot, and as save_safetensors().
 void save_checkpoint(const std::string& path, const std::map<std::string, TensorMap>& parts,
                      SourceLocation at = SourceLocation::here());
-/// The states of a file of save_checkpoint() by their names; the generator continues where it was. UserError if the file
-/// is missing or another one, and for a part in `wanted` that it lacks.
+/// The states of a file of save_checkpoint() by their names; the generator continues where it was. UserError if the
+/// file is missing or another one, and for a part in `wanted` that it lacks.
 std::map<std::string, TensorMap> load_checkpoint(const std::string& path, const std::vector<std::string>& wanted = {},
                                                  SourceLocation at = SourceLocation::here());
 

@@ -85,8 +85,8 @@ int64_t TokenDataset::tokens() const { return source_->count; }
 std::pair<Tensor, Tensor> TokenDataset::get(int64_t index) const {
   if (index < 0 || index >= size()) data_detail::refuse_index(index, size(), SourceLocation());
   const int64_t length = source_->options.length;
-  const Tensor piece = source_->read(index * source_->stride(), length + 1);
-  return {narrow(piece, 0, 0, length), narrow(piece, 0, 1, length)};
+  const Tensor chunk = source_->read(index * source_->stride(), length + 1);
+  return {narrow(chunk, 0, 0, length), narrow(chunk, 0, 1, length)};
 }
 
 void save_tokens(const std::string& path, const Tensor& tokens, int64_t token_bytes, SourceLocation at) {

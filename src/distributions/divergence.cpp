@@ -77,7 +77,7 @@ Tensor formula(const Gamma& p, const Gamma& q, SourceLocation at) {
   return add(add(start, slope, 1, at), decay, 1, at);
 }
 
-// Of Dirichlet, along the last dimension.
+// The divergence of Dirichlet's distributions, along the last dimension.
 Tensor dirichlet_divergence(const Tensor& p, const Tensor& q, SourceLocation at) {
   const Tensor total_p = sum(p, {-1}, false, {}, at);
   const Tensor total_q = sum(q, {-1}, false, {}, at);

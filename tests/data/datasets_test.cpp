@@ -81,14 +81,14 @@ TEST("images in folders are samples of the folders' classes") {
                "ImageFolder: there are no PNG or JPEG files in the folders of ");
 }
 
-TEST("a long text of tokens is cut into pieces and what follows") {
+TEST("a long text of tokens is cut into chunks and what follows") {
   const TestFolder folder;
   for (const int64_t bytes : {2, 4}) {
     data::save_tokens(folder.file("t.bin"), arange(1000, 1011), bytes);
-    const data::TokenDataset pieces(folder.file("t.bin"), {.length = 3, .token_bytes = bytes});
-    expect_equal(pieces.tokens(), 11);
-    expect_equal(pieces.size(), 3);
-    const auto [x, y] = pieces.get(2);
+    const data::TokenDataset chunks(folder.file("t.bin"), {.length = 3, .token_bytes = bytes});
+    expect_equal(chunks.tokens(), 11);
+    expect_equal(chunks.size(), 3);
+    const auto [x, y] = chunks.get(2);
     expect_equal(x.to_vector<int64_t>(), std::vector<int64_t>{1006, 1007, 1008});
     expect_equal(y.to_vector<int64_t>(), std::vector<int64_t>{1007, 1008, 1009});
   }

@@ -9,7 +9,7 @@
 
 using namespace fulgurite;
 
-// Short programs with layers and models, each as somebody writes it who knows LibTorch, PyTorch or MLX.
+// Short programs with layers and models, each as a user of LibTorch, PyTorch or MLX writes it.
 
 namespace {
 

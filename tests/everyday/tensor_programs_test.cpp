@@ -9,7 +9,7 @@
 using namespace fulgurite;
 using namespace fulgurite::indexing;
 
-// Short programs on tensors, each as somebody writes it who knows LibTorch, PyTorch or MLX, with the values that they
+// Short programs on tensors, each as a user of LibTorch, PyTorch or MLX writes it, with the values that they
 // give there.
 
 namespace {

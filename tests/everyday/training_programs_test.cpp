@@ -8,8 +8,8 @@
 
 using namespace fulgurite;
 
-// Short programs that differentiate, compile and train, each as somebody writes it who knows LibTorch, PyTorch, JAX or
-// MLX.
+// Short programs that differentiate, compile and train, each as a user of LibTorch, PyTorch, JAX or MLX
+// writes it.
 
 namespace {
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Makes the packages that packaging/README.md lists from a build, and compiles and runs a program with each in an empty folder.
+"""Makes the packages of packaging/README.md from a build, and compiles and runs a program with each in an empty folder.
 
-usage: tools/check packages BUILD_FOLDER [--conan]; --conan also builds the Conan package, which compiles the library again. Turns
-FULGURITE_STATIC and FULGURITE_BUNDLE on in the build folder, and off at the end.
+usage: tools/check packages BUILD_FOLDER [--conan]; --conan also builds the Conan package, which compiles the library
+again. Turns FULGURITE_STATIC and FULGURITE_BUNDLE on in the build folder, and off at the end.
 """
+
 import argparse
 import os
 import pathlib
@@ -21,7 +22,9 @@ def run(*command: object, **options) -> str:
     """Runs a command; its output if it succeeds, else the whole check ends with it."""
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, **options)
     if done.returncode != 0:
-        sys.exit(f"{' '.join(str(part) for part in command)}\nfailed with {done.returncode}:\n{done.stdout}{done.stderr}")
+        sys.exit(
+            f"{' '.join(str(part) for part in command)}\nfailed with {done.returncode}:\n{done.stdout}{done.stderr}"
+        )
     return done.stdout
 
 
@@ -30,12 +33,17 @@ def passed(form: str, what: str = "") -> None:
 
 
 def run_with(libraries: pathlib.Path, program: pathlib.Path) -> None:
-    run(program, env={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/tmp"), "LD_LIBRARY_PATH": str(libraries)})
+    run(
+        program,
+        env={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/tmp"), "LD_LIBRARY_PATH": str(libraries)},
+    )
 
 
 def flags(prefix: pathlib.Path, *options: str) -> list[str]:
     folder = next(prefix.rglob("fulgurite.pc")).parent
-    return run("pkg-config", *options, "fulgurite", env={"PATH": os.environ["PATH"], "PKG_CONFIG_PATH": str(folder)}).split()
+    return run(
+        "pkg-config", *options, "fulgurite", env={"PATH": os.environ["PATH"], "PKG_CONFIG_PATH": str(folder)}
+    ).split()
 
 
 def compile_and_run(prefix: pathlib.Path, folder: pathlib.Path, compiler: str) -> None:
@@ -52,7 +60,16 @@ def check_install(build: pathlib.Path, folder: pathlib.Path, compiler: str) -> N
     passed("pkg-config")
     program = folder / "static"
     libraries = [flag for flag in flags(prefix, "--libs", "--static") if flag != "-lfulgurite"]
-    run(compiler, "-O1", *flags(prefix, "--cflags"), PROGRAM, "-o", program, next(prefix.rglob("libfulgurite.a")), *libraries)
+    run(
+        compiler,
+        "-O1",
+        *flags(prefix, "--cflags"),
+        PROGRAM,
+        "-o",
+        program,
+        next(prefix.rglob("libfulgurite.a")),
+        *libraries,
+    )
     linked = run("ldd", program)
     if "libfulgurite" in linked:
         sys.exit("the static program needs the shared library")
@@ -63,8 +80,17 @@ def check_install(build: pathlib.Path, folder: pathlib.Path, compiler: str) -> N
     shutil.copy(PROGRAM, project)
     (project / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.25)\nproject(p LANGUAGES CXX)\nfind_package(fulgurite CONFIG REQUIRED)\n"
-        "add_executable(p main.cpp)\ntarget_link_libraries(p PRIVATE fulgurite::static)\n")
-    run("cmake", "-S", project, "-B", project / "build", f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_CXX_COMPILER={compiler}")
+        "add_executable(p main.cpp)\ntarget_link_libraries(p PRIVATE fulgurite::static)\n"
+    )
+    run(
+        "cmake",
+        "-S",
+        project,
+        "-B",
+        project / "build",
+        f"-DCMAKE_PREFIX_PATH={prefix}",
+        f"-DCMAKE_CXX_COMPILER={compiler}",
+    )
     run("cmake", "--build", project / "build")
     run(project / "build" / "p")
     passed("CMake target fulgurite::static")
@@ -92,7 +118,9 @@ def check_bundle(build: pathlib.Path, folder: pathlib.Path) -> None:
     away.mkdir(parents=True)
     run("tar", "xzf", archive, "-C", away)
     program = next(away.rglob("bin/fulgurite"))
-    outside = [line for line in run("ldd", program).splitlines() if "dnnl" in line or "gomp" in line or "pcre2" in line]
+    outside = [
+        line for line in run("ldd", program).splitlines() if "dnnl" in line or "gomp" in line or "pcre2" in line
+    ]
     if not outside or any(str(away) not in line for line in outside):
         sys.exit("the archive's program finds libraries elsewhere:\n" + "\n".join(outside))
     run(program, "trace", "linear")
@@ -106,7 +134,8 @@ def check_fetch_content(folder: pathlib.Path, compiler: str) -> None:
     (project / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.25)\nproject(p LANGUAGES CXX)\ninclude(FetchContent)\n"
         f"FetchContent_Declare(fulgurite SOURCE_DIR {ROOT})\nFetchContent_MakeAvailable(fulgurite)\n"
-        "add_executable(p main.cpp)\ntarget_link_libraries(p PRIVATE fulgurite::fulgurite)\n")
+        "add_executable(p main.cpp)\ntarget_link_libraries(p PRIVATE fulgurite::fulgurite)\n"
+    )
     run("cmake", "-S", project, "-B", project / "build", f"-DCMAKE_CXX_COMPILER={compiler}")
     passed("FetchContent", "configured")
 

@@ -253,7 +253,7 @@ class Comparison:
     def compare_saved(self, title, case, saved):
         """A saved model has the weights of the model, and its outputs, after training with the same statistics.
 
-        Outputs of equal weights may differ in the last bits: PyTorch's products depend on where tensors lie.
+        Outputs of equal weights may differ in the last bits: PyTorch's products depend on the alignment of tensors.
         """
         again = case.kind.from_pretrained(saved, attn_implementation="eager").eval()
         case.model.eval()

@@ -17,11 +17,11 @@ namespace fulgurite::npy {
 
 namespace {
 
-constexpr uint64_t least_bytes = 12;  // magic, version, length
+constexpr uint64_t min_bytes = 12;  // magic, version, length
 
 Header read_header(const ByteSource& source) {
-  if (source.size() < least_bytes) throw UserError("it is too short for a .npy file");
-  std::string start(least_bytes, '\0');
+  if (source.size() < min_bytes) throw UserError("it is too short for a .npy file");
+  std::string start(min_bytes, '\0');
   source.read(0, start.data(), start.size());
   const uint64_t bytes = header_bytes(start);
   if (bytes > source.size()) throw UserError("it ends within the header");

@@ -19,7 +19,7 @@ namespace fulgurite {
 namespace {
 
 constexpr std::string_view suffix = ".npy";
-constexpr size_t piece_bytes = size_t{1} << 20;
+constexpr size_t chunk_bytes = size_t{1} << 20;
 
 struct Discard {
   void operator()(zip_t* archive) const { zip_discard(archive); }
@@ -72,8 +72,8 @@ std::string unpack(zip_t* archive, zip_uint64_t index) {
   std::string out;
   while (true) {
     const size_t filled = out.size();
-    out.resize(filled + piece_bytes);
-    const zip_int64_t read = zip_fread(file.get(), out.data() + filled, piece_bytes);
+    out.resize(filled + chunk_bytes);
+    const zip_int64_t read = zip_fread(file.get(), out.data() + filled, chunk_bytes);
     if (read < 0) throw UserError(zip_file_strerror(file.get()));
     out.resize(filled + static_cast<size_t>(read));
     if (read == 0) return out;
@@ -128,10 +128,10 @@ void close_archive(Archive archive) {
 
 void write_source(zip_source_t* source, AtomicFile& file) {
   if (zip_source_open(source) != 0) throw UserError("its bytes are not there");
-  std::string piece(piece_bytes, '\0');
+  std::string chunk(chunk_bytes, '\0');
   zip_int64_t read = 0;
-  while ((read = zip_source_read(source, piece.data(), piece.size())) > 0)
-    file.write(piece.data(), static_cast<size_t>(read));
+  while ((read = zip_source_read(source, chunk.data(), chunk.size())) > 0)
+    file.write(chunk.data(), static_cast<size_t>(read));
   zip_source_close(source);
   if (read < 0) throw UserError("its bytes cannot be read again");
 }

@@ -125,9 +125,9 @@ Shape broadcast_shapes(const std::vector<Shape>& shapes, SourceLocation at) {
 }
 
 FloatingInfo finfo(Dtype dtype, SourceLocation at) {
-  const auto of = [](int64_t bits, int mantissa, int most_exponent, int least_exponent) {
-    const double eps = std::ldexp(1.0, -mantissa), max = std::ldexp(2 - eps, most_exponent);
-    return FloatingInfo{bits, eps, max, -max, std::ldexp(1.0, least_exponent)};
+  const auto of = [](int64_t bits, int mantissa, int max_exponent, int min_exponent) {
+    const double eps = std::ldexp(1.0, -mantissa), max = std::ldexp(2 - eps, max_exponent);
+    return FloatingInfo{bits, eps, max, -max, std::ldexp(1.0, min_exponent)};
   };
   switch (dtype) {
     case Dtype::f64: return of(64, 52, 1023, -1022);

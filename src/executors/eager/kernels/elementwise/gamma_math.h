@@ -19,7 +19,7 @@ inline double scaled_erfc(double x) {
   return std::exp(square) * (1 + rest) * std::erfc(x);
 }
 
-/// The x below which a normal number lies with probability p: an approximation with three digits (Abramowitz and Stegun
+/// The x that a normal number is below with probability p: an approximation with three digits (Abramowitz and Stegun
 /// 26.2.23), then Halley's steps on the ratio of the tail and p.
 inline double normal_quantile(double p) {
   if (!(p > 0 && p < 1)) return p == 0 ? -INFINITY : p == 1 ? INFINITY : NAN;
@@ -58,12 +58,12 @@ inline double gamma_prefactor(double a, double x) {
   return std::exp(-a * log1p_defect((x - a) / a) - correction) / std::sqrt(two_pi * a);
 }
 
-inline constexpr int most_gamma_terms = 200000;
+inline constexpr int max_gamma_terms = 200000;
 
 /// The lower part as a series, for x below a + 1.
 inline double lower_gamma_series(double a, double x) {
   double term = 1, sum = 1;
-  for (int n = 1; n < most_gamma_terms && term > 1e-17 * sum; ++n) {
+  for (int n = 1; n < max_gamma_terms && term > 1e-17 * sum; ++n) {
     term *= x / (a + n);
     sum += term;
   }
@@ -73,7 +73,7 @@ inline double lower_gamma_series(double a, double x) {
 inline double upper_gamma_fraction(double a, double x) {
   constexpr double tiny = 1e-300;
   double b = x + 1 - a, c = 1 / tiny, d = 1 / b, out = d;
-  for (int n = 1; n < most_gamma_terms; ++n) {
+  for (int n = 1; n < max_gamma_terms; ++n) {
     const double factor = -n * (n - a);
     b += 2;
     d = factor * d + b;
