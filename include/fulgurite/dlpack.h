@@ -8,7 +8,6 @@
 #endif
 #include <dlpack/dlpack.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -19,6 +18,8 @@
 #include <fulgurite/error.h>
 #include <fulgurite/outside_memory.h>
 #include <fulgurite/tensor.h>
+
+#include <fulgurite/detail/hide_macros.h>
 
 namespace fulgurite {
 
@@ -51,7 +52,7 @@ inline std::vector<int64_t> dlpack_strides(const DLTensor& tensor) {
   const auto count = static_cast<size_t>(tensor.ndim);
   if (tensor.strides) return std::vector<int64_t>(tensor.strides, tensor.strides + count);
   std::vector<int64_t> out(count, 1);
-  for (size_t i = count; i-- > 1;) out[i - 1] = out[i] * std::max<int64_t>(tensor.shape[i], 1);
+  for (size_t i = count; i-- > 1;) out[i - 1] = out[i] * (tensor.shape[i] > 1 ? tensor.shape[i] : 1);
   return out;
 }
 
@@ -93,7 +94,7 @@ inline Tensor from_dlpack(DLManagedTensor* managed, SourceLocation at = SourceLo
   const std::vector<int64_t> sizes(given.shape, given.shape + given.ndim);
   std::vector<int64_t> strides = detail::dlpack_strides(given);
   for (size_t i = 0; i < sizes.size(); ++i)
-    if (sizes[i] <= 1) strides[i] = std::max<int64_t>(strides[i], 0);
+    if (sizes[i] <= 1) strides[i] = strides[i] > 0 ? strides[i] : 0;
   const int64_t bytes = detail::dlpack_extent(sizes, strides, at) * size_of(dtype);
   char* const data = static_cast<char*>(given.data) + given.byte_offset;
   return OutsideMemory::adopt(
@@ -126,3 +127,5 @@ inline DLManagedTensor* to_dlpack(const Tensor& tensor, SourceLocation at = Sour
 }
 
 }  // namespace fulgurite
+
+#include <fulgurite/detail/restore_macros.h>

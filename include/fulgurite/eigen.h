@@ -18,6 +18,8 @@
 #include <fulgurite/operators.h>
 #include <fulgurite/tensor.h>
 
+#include <fulgurite/detail/hide_macros.h>
+
 namespace fulgurite {
 
 /// A matrix of Eigen in a tensor's memory: rows and columns have the strides of the tensor.
@@ -70,3 +72,5 @@ Tensor from_eigen(const Eigen::DenseBase<Derived>& given, const TensorOptions& o
 }
 
 }  // namespace fulgurite
+
+#include <fulgurite/detail/restore_macros.h>

@@ -124,7 +124,8 @@ Dtype result_type(const Operand& a, const Operand& b, SourceLocation at = Source
 bool can_cast(Dtype from, Dtype to);
 /// The sizes of an operation's result. UserError for sizes that do not broadcast. (torch.broadcast_shapes)
 Shape broadcast_shapes(const std::vector<Shape>& shapes, SourceLocation at = SourceLocation::here());
-inline Shape broadcast_shapes(const Dims& a, const Dims& b, SourceLocation at = SourceLocation::here()) {
+template <int = 0>
+Shape broadcast_shapes(const Dims& a, const Dims& b, SourceLocation at = SourceLocation::here()) {
   return broadcast_shapes(std::vector<Shape>{a, b}, at);
 }
 /// The number of elements.

@@ -35,6 +35,8 @@ namespace mdspan_library = ::std::experimental;
 #include <fulgurite/error.h>
 #include <fulgurite/tensor.h>
 
+#include <fulgurite/detail/hide_macros.h>
+
 namespace fulgurite {
 
 /// The type that as_mdspan() returns: extents of i64, strides of the tensor.
@@ -63,3 +65,5 @@ TensorSpan<T, dims> as_mdspan(const Tensor& tensor, SourceLocation at = SourceLo
 }
 
 }  // namespace fulgurite
+
+#include <fulgurite/detail/restore_macros.h>
