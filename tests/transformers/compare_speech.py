@@ -173,6 +173,8 @@ class Comparison:
                 tokens = model.generate(part, return_timestamps=False, suppress_tokens=forbidden, **options)
                 theirs += tokens[0].tolist()
             self.same_tokens(f"{title} {name}.{way}", ours[f"{name}.{way}"], theirs)
+        if model.generation_config.max_length < 448 and len(chunks) > 1:
+            return  # transformers raises a smaller limit with each part of a longer sound
         options = {"task": "transcribe"} if multilingual and not is_forced else {}
         theirs = model.generate(everything, return_timestamps=True, **options)[0].tolist()
         self.same_tokens(f"{title} {name}.times", ours[f"{name}.times"], theirs)
@@ -245,6 +247,7 @@ def main():
     parser.add_argument("program", help="the program run_speech")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
+    torch.set_num_threads(1)
     torch.manual_seed(options.seed)
     numpy.random.seed(options.seed)
     transformers.logging.set_verbosity_error()

@@ -119,6 +119,7 @@ def main():
     parser.add_argument("runner", help="the program run_speech")
     parser.add_argument("--wheels", type=pathlib.Path)
     options = parser.parse_args()
+    torch.set_num_threads(1)
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     with tempfile.TemporaryDirectory(prefix="fulgurite_whisper_") as name:
