@@ -21,7 +21,7 @@ struct Net {
 struct Run {
   std::string folder;
   int64_t steps = 0;
-  std::vector<TrainingEnd> ends;
+  std::vector<TrainingEnd> ends = {};
 
   std::vector<float> go(std::vector<int64_t> stops, int64_t epochs = 3) {
     while (true) {
@@ -51,7 +51,7 @@ struct Run {
 
 TEST("a run that is interrupted in the middle of epochs ends with the bits of one that is not") {
   const TestFolder one, other;
-  Run whole{one.path + "/run"}, interrupted{other.path + "/run"};
+  Run whole{.folder = one.path + "/run"}, interrupted{.folder = other.path + "/run"};
   const std::vector<float> expected = whole.go({});
   expect_equal(whole.steps, 15);
   expect_equal(interrupted.go({3, 5, 11}) == expected, true);
