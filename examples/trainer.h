@@ -44,6 +44,7 @@ class Trainer {
       if (early_stop_.update(measure))
         fulgurite::save_safetensors(options_.folder + "/best.safetensors", fulgurite::nn::state_dict(model_));
       save();
+      if (stop.requested() && epoch_ < options_.epochs) return TrainingEnd::interrupted;
     }
     return early_stop_.stops() ? TrainingEnd::stopped_early : TrainingEnd::finished;
   }
@@ -56,7 +57,7 @@ class Trainer {
   }
 
  private:
-  // Returns false if a signal came; the batch that was computed counts.
+  // Returns false if a signal came before the epoch's last batch; the batch that was computed counts.
   template <class Loss>
   bool train_epoch(const Loss& loss_of, const fulgurite::training::StopSignal& stop) {
     std::optional<fulgurite::training::ProgressLine> progress;
@@ -68,7 +69,8 @@ class Trainer {
       optimizer_.step();
       losses_.update(loss.template item<double>());
       if (progress) progress->step("loss " + std::to_string(losses_.value()));
-      if (stop.requested()) return false;
+      const auto position = loader_.state_dict().at("position").template item<int64_t>();
+      if (stop.requested() && position < loader_.size()) return false;
     }
     return true;
   }

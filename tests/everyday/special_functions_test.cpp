@@ -126,7 +126,7 @@ TEST("special functions at their ends") {
   check(i0(ends), {1, INFINITY, NAN});
   check(special::bessel_y0(tensor({0.0, -1.0}, kDouble)), {-INFINITY, NAN});
   check(special::ndtri(tensor({0.0, 1.0, 2.0}, kDouble)), {-INFINITY, INFINITY, NAN});
-  check(special::ndtri(tensor({1e-300}, kDouble)), {-37.04709640390354});
+  check(special::ndtri(tensor({1e-300}, kDouble)), {-37.0470962993612});
   check(special::erfcx(tensor({1e3, -30.0}, kDouble)), {0.0005641893014533876, INFINITY});
   check(igamma(tensor({0.0, 1.0, 1.0, -1.0}, kDouble), tensor({1.0, 0.0, INFINITY, 1.0}, kDouble)), {1, 0, 1, NAN});
   check(igamma(tensor({1e6}, kDouble), tensor({1e6}, kDouble)), {0.5001329807608725});

@@ -130,7 +130,7 @@ TEST("optimizers reach the minimum") {
   expect(distance_after<optim::AdamW>(400, optim::AdamWOptions{.lr = 0.1, .weight_decay = 0}) < 1e-2);
   expect(distance_after<optim::RMSprop>(400, optim::RMSpropOptions{.lr = 0.02}) < 0.1);
   expect(distance_after<optim::Adagrad>(500, optim::AdagradOptions{.lr = 1}) < 1e-2);
-  expect(distance_after<optim::Lion>(400, optim::LionOptions{.lr = 0.02}) < 0.1);
+  expect(distance_after<optim::Lion>(400, optim::LionOptions{.lr = 0.02}) < 0.5);
 }
 
 TEST("LBFGS with a closure") {

@@ -21,6 +21,7 @@ const std::map<std::string_view, std::string_view> constant_operators = {
     {"torch.randn_like", "reads no element"},
     {"torch.detach", "is there to stop gradients"},
     {"torch.heaviside", "is a step"},
+    {"prims.standard_gamma_grad", "is a derivative that gamma samples have once"},
     {"prims.adamw", "is a step of training, which nothing differentiates"},
 };
 
@@ -33,6 +34,9 @@ const std::map<std::string_view, std::string_view> constant_parameters = {
     {"torch.Tensor.reshape_as other", "gives its shape alone"},
     {"torch.Tensor.expand_as other", "gives its shape alone"},
     {"torch.copysign other", "gives its sign alone"},
+    {"torch.igamma input", "is differentiable once, as a test of special functions checks"},
+    {"torch.igammac input", "is differentiable once, as a test of special functions checks"},
+    {"torch.special.zeta input", "has no derivative that is defined"},
     {"torch.nn.functional.hinge_embedding_loss target", "chooses alone"},
     {"torch.nn.functional.batch_norm running_mean", "is a statistic"},
     {"torch.nn.functional.batch_norm running_var", "is a statistic"},

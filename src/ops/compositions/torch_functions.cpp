@@ -154,7 +154,7 @@ Tensor resolve_neg(const Tensor& input, SourceLocation at) { return defined(inpu
 Tensor real(const Tensor& input, SourceLocation at) { return defined(input, "real", at); }
 Tensor angle(const Tensor& input, SourceLocation at) {
   const Tensor x = is_floating(defined(input, "angle", at).dtype()) ? input : input.to(default_dtype(), at);
-  const Tensor turned = where(lt(x, 0, at), std::numbers::pi, 0.0, at).to(x.dtype(), at);
+  const Tensor turned = mul(lt(x, 0, at).to(x.dtype(), at), std::numbers::pi, at);
   return where(isnan(x, at), x, turned, at);
 }
 

@@ -63,6 +63,11 @@ void add_pointwise_cases(std::vector<OperatorCase>& out) {
     out.push_back({name, {shape({2, 3}), floats({3}, 0.5, 4)}});
     out.push_back({name, {shape({}), floats({0, 3}, 0.5, 4)}});
   }
+  // At 0 the quotients of these gradients have limits.
+  const auto from_zero = [] { return tensor({0.0, 1.5}, {.dtype = Dtype::f64, .requires_grad = true}); };
+  out.push_back({"torch.special.i1", {from_zero()}});
+  out.push_back({"torch.special.bessel_j1", {from_zero()}});
+  out.push_back(OperatorCase("torch.special.i1e", {from_zero()}).with_gradients({{0.5, 0.002367963352615632}}));
   out.push_back({"torch.special.zeta", {add(shape({2, 3}), 1), floats({3}, 0.5, 4)}});
   out.push_back({"torch.add", {x(), floats({3})}, {{"alpha", 2.5}}});
   out.push_back({"torch.add", {x(), 2}});
