@@ -161,16 +161,11 @@ Dtype dtype_of(const std::vector<Slot>& slots) {
 }
 
 // The config of a model with weights of few bits says so, another one does not.
-std::string with_quantization(const std::string& text, const std::vector<Slot>& slots) {
+std::string with_quantization_of(const std::string& text, const std::vector<Slot>& slots) {
   const bool has_codes =
       std::any_of(slots.begin(), slots.end(), [](const Slot& slot) { return is_part_of_codes(slot.name); });
   if (has_codes == Config(text).has("quantization_config")) return text;
-  json::Node config = json::parse(text);
-  std::erase_if(config.members, [](const json::Member& member) { return member.name == "quantization_config"; });
-  if (has_codes)
-    set(config, "quantization_config",
-        json::parse(text::cat("{\"quant_method\": ", json::quote(quantization_method), ", \"group_size\": 32}")));
-  return json::print(config) + "\n";
+  return has_codes ? with_quantization(text) : without_quantization(text);
 }
 
 void copy_files(const std::string& from, const std::string& to) {
@@ -192,7 +187,7 @@ void save(const std::string& folder, const std::vector<Slot>& slots, const SaveO
     if (slot.name.ends_with(".lora.A"))
       throw UserError("hub::save: the model has LoRA; save_lora saves it alone, and merge_lora adds it to the weights");
   if (options.shard_bytes < 1) throw UserError("hub::save: shard_bytes must be positive");
-  const std::string text = with_quantization(config_text(options.like, slots), slots);
+  const std::string text = with_quantization_of(config_text(options.like, slots), slots);
   const std::string config = with_dtype(text, dtype_of(slots));
   std::error_code error;
   fs::create_directories(folder, error);

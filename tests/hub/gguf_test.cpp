@@ -113,6 +113,31 @@ TEST("GGUF files that are not whole are errors") {
   }
 }
 
+TEST("codes of matrices are read as they are stored") {
+  std::string bytes, minima;
+  for (int i = 0; i < 4; ++i) {  // rows of two groups, with the scales 1, 2, 3, 4
+    const std::string scale = GgufBytes::bytes_of(static_cast<uint16_t>(i == 0   ? 0x3c00
+                                                                        : i == 1 ? 0x4000
+                                                                        : i == 2 ? 0x4200
+                                                                                 : 0x4400));
+    std::string codes(32, '\0');
+    for (int j = 0; j < 32; ++j) codes[static_cast<size_t>(j)] = static_cast<char>(j - 16 + i);
+    bytes += scale + codes;
+    minima += scale + GgufBytes::bytes_of(static_cast<uint16_t>(0xbc00)) + codes.substr(0, 16);
+  }
+  const auto file = opened(GgufBytes()
+                               .tensor("w", {2, 64}, 8, bytes)
+                               .tensor("m", {2, 64}, 3, minima)
+                               .tensor("v", {64}, 8, bytes.substr(0, 68)));
+  const auto weight = file.load_codes("w");
+  expect_equal(weight->codes.dtype(), Dtype::i8);
+  expect_equal(weight->codes.shape(), Shape({2, 64}));
+  expect_equal(weight->scales.to(Dtype::f32).to_vector<float>(), std::vector<float>{1, 2, 3, 4});
+  expect_equal(weight->dequantized().to_vector<float>(), file.load("w").to_vector<float>());
+  expect_equal(file.load_codes("m")->dequantized().to_vector<float>(), file.load("m").to_vector<float>());
+  expect(!file.load_codes("v"));
+}
+
 TEST("tensors of other types are errors when they are loaded") {
   const auto file = opened(GgufBytes().tensor("w", {256}, 10, std::string(84, '\0')));
   expect_error([&] { file.load("w"); },

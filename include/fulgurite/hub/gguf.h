@@ -4,12 +4,14 @@
 // GGUF, the format of llama.cpp: one file with a model's configuration, tokenizer and quantized tensors.
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <fulgurite/detail/given.h>
 #include <fulgurite/dtype.h>
+#include <fulgurite/quantized_weight.h>
 #include <fulgurite/tensor.h>
 
 #include <fulgurite/detail/hide_macros.h>
@@ -40,6 +42,8 @@ class GgufFile {
   /// Reads one tensor. Quantized ones become f32: Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K; F16 and BF16 keep
   /// their dtypes. UserError for other types.
   Tensor load(std::string_view name) const;
+  /// Reads the codes of a matrix of type Q8_0, Q4_0 or Q4_1; none for other tensors.
+  std::optional<nn::QuantizedWeight> load_codes(std::string_view name) const;
 
   bool has(std::string_view key) const;
   int64_t integer(std::string_view key, int64_t otherwise) const;
@@ -60,6 +64,7 @@ class GgufFile {
 struct ConvertOptions {
   fulgurite::detail::NamedMembers named_members = fulgurite::detail::NamedMembers();
   Dtype dtype = Dtype::f32;  // of the tensors
+  bool keeps_codes = false;  // linear layers of Q8_0, Q4_0 and Q4_1 keep their codes: only `hub::load` reads the folder
 };
 
 /// Writes a folder that transformers and `hub::load` read: config.json, tokenizer.json with the tokenizer's and the

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <filesystem>
 
 #include <fulgurite/autograd_modes.h>
@@ -5,10 +6,20 @@
 
 #include "hub/files.h"
 #include "hub/gguf/gguf_model.h"
+#include "hub/quantization/quantized_layers.h"
 #include "io/atomic_file.h"
 #include "support/text/text.h"
 
 namespace fulgurite::hub {
+
+namespace {
+
+bool has_codes(const TensorMap& tensors) {
+  return std::any_of(tensors.begin(), tensors.end(),
+                     [](const auto& tensor) { return tensor.first.ends_with(".weight.codes"); });
+}
+
+}  // namespace
 
 void convert_gguf(const std::string& path, const std::string& folder, const ConvertOptions& options) {
   if (options.dtype != Dtype::f32 && options.dtype != Dtype::bf16 && options.dtype != Dtype::f16)
@@ -16,9 +27,10 @@ void convert_gguf(const std::string& path, const std::string& folder, const Conv
   const NoGrad no_grad;
   const GgufFile file(path);
   // Files that are not supported are refused before anything is written.
-  const std::string config = gguf::config_text(file, options.dtype);
+  std::string config = gguf::config_text(file, options.dtype);
   const std::string tokenizer = gguf::tokenizer_text(file);
-  const TensorMap tensors = gguf::converted_tensors(file, options.dtype);
+  const TensorMap tensors = gguf::converted_tensors(file, options);
+  if (has_codes(tensors)) config = detail::with_quantization(config);
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) throw UserError(text::cat("convert_gguf: \"", folder, "\" cannot be created: ", error.message()));

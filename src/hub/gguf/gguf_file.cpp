@@ -1,3 +1,5 @@
+#include <cstring>
+
 #include <fulgurite/error.h>
 #include <fulgurite/hub/gguf.h>
 
@@ -96,6 +98,39 @@ Tensor GgufFile::load(std::string_view name) const {
   state_->source->read(entry.info.offset, blocks.data(), blocks.size());
   dequantize(blocks, *type, static_cast<float*>(data));
   return tensor;
+}
+
+namespace {
+
+// A group's scale, perhaps a minimum, and codes become parts of tensors.
+void divide(const unsigned char* block, int64_t codes, unsigned char* to_codes, unsigned char* scale,
+            unsigned char* minimum) {
+  std::memcpy(scale, block, 2);
+  if (minimum != nullptr) std::memcpy(minimum, block + 2, 2);
+  std::memcpy(to_codes, block + (minimum == nullptr ? 2 : 4), static_cast<size_t>(codes));
+}
+
+}  // namespace
+
+std::optional<nn::QuantizedWeight> GgufFile::load_codes(std::string_view name) const {
+  act_immediately("GgufFile::load_codes()", {});
+  const TensorEntry& entry = state_->at(name);
+  const std::string& type = entry.info.type;
+  const bool is_byte = type == "Q8_0", has_minimum = type == "Q4_1";
+  const std::vector<int64_t>& shape = entry.info.shape;
+  if ((!is_byte && !has_minimum && type != "Q4_0") || shape.size() != 2 || shape[1] % 32 != 0) return std::nullopt;
+  const int64_t groups = shape[1] / 32, codes = is_byte ? 32 : 16, bytes = codes + (has_minimum ? 4 : 2);
+  nn::QuantizedWeight out;
+  out.codes = make_tensor(Sizes{shape[0], groups * codes}, is_byte ? Dtype::i8 : Dtype::u8);
+  out.scales = make_tensor(Sizes{shape[0], groups}, Dtype::f16);
+  if (has_minimum) out.minima = make_tensor(Sizes{shape[0], groups}, Dtype::f16);
+  std::vector<unsigned char> blocks(static_cast<size_t>(entry.info.bytes));
+  state_->source->read(entry.info.offset, blocks.data(), blocks.size());
+  const auto data = [](const Tensor& tensor) { return reinterpret_cast<unsigned char*>(tensor.impl()->data()); };
+  for (int64_t i = 0; i < shape[0] * groups; ++i)
+    divide(blocks.data() + i * bytes, codes, data(out.codes) + i * codes, data(out.scales) + 2 * i,
+           has_minimum ? data(out.minima) + 2 * i : nullptr);
+  return out;
 }
 
 bool GgufFile::has(std::string_view key) const { return state_->header.values.contains(key); }

@@ -61,7 +61,23 @@ Tensor with_halves(const Tensor& tensor, int64_t heads) {
 
 }  // namespace
 
-TensorMap converted_tensors(const GgufFile& file, Dtype dtype) {
+namespace {
+
+void add_codes(const nn::QuantizedWeight& weight, const std::string& name, TensorMap& out) {
+  out.emplace(name + ".codes", weight.codes);
+  out.emplace(name + ".scales", weight.scales);
+  if (weight.minima.defined()) out.emplace(name + ".minima", weight.minima);
+}
+
+// An output layer that has the embedding's weight gets its codes.
+void add_tied_codes(const GgufFile& file, TensorMap& out) {
+  if (file.contains("output.weight") || !file.contains("token_embd.weight")) return;
+  if (const auto weight = file.load_codes("token_embd.weight")) add_codes(*weight, "lm_head.weight", out);
+}
+
+}  // namespace
+
+TensorMap converted_tensors(const GgufFile& file, const ConvertOptions& options) {
   const bool has_pairs = file.string("general.architecture", "") == "llama";
   const int64_t heads = file.integer("llama.attention.head_count", 1);
   const int64_t key_value_heads = file.integer("llama.attention.head_count_kv", heads);
@@ -71,11 +87,19 @@ TensorMap converted_tensors(const GgufFile& file, Dtype dtype) {
     const std::string to = renamed(name);
     if (to.empty())
       throw UserError(text::cat("the GGUF file has the tensor ", printable(name), ", which is not known"));
-    Tensor tensor = file.load(name);
-    if (has_pairs && to.find("q_proj") != std::string::npos) tensor = with_halves(tensor, heads);
-    if (has_pairs && to.find("k_proj") != std::string::npos) tensor = with_halves(tensor, key_value_heads);
-    out.emplace(to, tensor.to(dtype));
+    const int64_t rotated = !has_pairs                               ? 0
+                            : to.find("q_proj") != std::string::npos ? heads
+                            : to.find("k_proj") != std::string::npos ? key_value_heads
+                                                                     : 0;
+    const auto ordered = [&](const Tensor& rows) {
+      return rotated > 0 && rows.defined() ? with_halves(rows, rotated) : rows;
+    };
+    const bool may_have_codes = options.keeps_codes && to != "model.embed_tokens.weight";
+    if (const auto weight = may_have_codes ? file.load_codes(name) : std::nullopt)
+      add_codes({ordered(weight->codes), ordered(weight->scales), ordered(weight->minima)}, to, out);
+    else out.emplace(to, ordered(file.load(name)).to(options.dtype));
   }
+  if (options.keeps_codes) add_tied_codes(file, out);
   return out;
 }
 

@@ -4,6 +4,7 @@
 
 #include "hub/checkpoint.h"
 #include "hub/quantization/quantized_layers.h"
+#include "io/json.h"
 #include "support/text/text.h"
 
 namespace fulgurite::hub {
@@ -31,6 +32,19 @@ Weights weights_from_name(std::string_view name) {
 }
 
 namespace detail {
+
+std::string without_quantization(const std::string& config) {
+  json::Node node = json::parse(config);
+  std::erase_if(node.members, [](const json::Member& member) { return member.name == "quantization_config"; });
+  return json::print(node) + "\n";
+}
+
+std::string with_quantization(const std::string& config) {
+  json::Node node = json::parse(without_quantization(config));
+  const std::string added = text::cat("{\"quant_method\": ", json::quote(quantization_method), ", \"group_size\": 32}");
+  node.members.push_back({"quantization_config", json::parse(added)});
+  return json::print(node) + "\n";
+}
 
 bool is_quantizable(const nn::Linear& layer) {
   const Tensor& weight = layer.weight;
