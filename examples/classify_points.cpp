@@ -1,4 +1,4 @@
-// A classifier of two spirals, from generated points to the best checkpoint, by the trainer of trainer.h. Ctrl-C saves;
+// A classifier of two moons, from generated points to the best checkpoint, by the trainer of trainer.h. Ctrl-C saves;
 // the same command continues. usage: example_classify_points [FOLDER]
 #include "trainer.h"
 
@@ -11,16 +11,16 @@ struct Net {
 
 int main(int argc, char** argv) {
   fg::manual_seed(1);
-  const auto [points, classes] = fg::data::make_spirals(2000, {.noise = 0.02});
-  const auto [test_points, test_classes] = fg::data::make_spirals(500, {.noise = 0.02});
+  const auto [points, classes] = fg::data::make_moons(2000, {.noise = 0.1});
+  const auto [test_points, test_classes] = fg::data::make_moons(500, {.noise = 0.1});
   Net net;
   fg::optim::AdamW optimizer(fg::nn::parameters(net), {.lr = 1e-2});
   fg::data::DataLoader loader(fg::data::TensorDataset(points, classes), {.batch_size = 50, .shuffle = true, .seed = 1});
 
-  const std::string folder = argc > 1 ? argv[1] : "/tmp/fulgurite_spirals";
+  const std::string folder = argc > 1 ? argv[1] : "/tmp/fulgurite_moons";
   const bool is_new = argc <= 1;
   if (is_new) std::filesystem::remove_all(folder);
-  Trainer trainer(net, optimizer, loader, {.folder = folder, .epochs = 60, .patience = 10});
+  Trainer trainer(net, optimizer, loader, {.folder = folder, .epochs = 20, .patience = 8});
   const auto loss_of = [](const Net& model, const auto& batch) {
     return fg::nn::cross_entropy(model(batch[0]), batch[1]);
   };
