@@ -11,11 +11,12 @@ struct Net {
 
 int main(int argc, char** argv) {
   fg::manual_seed(1);
-  const auto [points, classes] = fg::data::make_moons(2000, {.noise = 0.1});
-  const auto [test_points, test_classes] = fg::data::make_moons(500, {.noise = 0.1});
+  const auto training_set = fg::data::make_moons(2000, {.noise = 0.1});
+  const auto test_set = fg::data::make_moons(500, {.noise = 0.1});
   Net net;
   fg::optim::AdamW optimizer(fg::nn::parameters(net), {.lr = 1e-2});
-  fg::data::DataLoader loader(fg::data::TensorDataset(points, classes), {.batch_size = 50, .shuffle = true, .seed = 1});
+  fg::data::DataLoader loader(fg::data::TensorDataset(training_set.first, training_set.second),
+                              {.batch_size = 50, .shuffle = true, .seed = 1});
 
   const std::string folder = argc > 1 ? argv[1] : "/tmp/fulgurite_moons";
   const bool is_new = argc <= 1;
@@ -26,7 +27,7 @@ int main(int argc, char** argv) {
   };
   const auto evaluate = [&](const Net& model) {
     const fg::NoGrad no_grad;
-    return 1 - fg::metrics::accuracy(model(test_points), test_classes);
+    return 1 - fg::metrics::accuracy(model(test_set.first), test_set.second);
   };
   if (trainer.fit(loss_of, evaluate) == TrainingEnd::interrupted) {
     std::cout << "interrupted; the same command continues\n";

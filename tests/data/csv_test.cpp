@@ -2,7 +2,7 @@
 
 #include <fulgurite/csv.h>
 #include <fulgurite/error.h>
-#include <fulgurite/operators.h>
+#include <fulgurite/fulgurite.h>
 
 #include "io/test_folder.h"
 #include "support/test.h"

@@ -4,7 +4,7 @@
 #include <fulgurite/distributions.h>
 #include <fulgurite/error.h>
 #include <fulgurite/jit.h>
-#include <fulgurite/operators.h>
+#include <fulgurite/fulgurite.h>
 
 #include "support/test.h"
 

@@ -35,6 +35,8 @@ ACCEPTED = [
     ("conv(nn::Conv2d(1, 4, {3, 2}, {.stride = {2, 1}, .padding = {1, 0}, .dilation = 1, .groups = 1, .bias = false}))",
      "stride 2 1 padding 1 0 dilation 1 groups 1 bias 0 [1, 4, 3, 5]"),
     ("conv(nn::Conv2d(1, 4, 3, {.padding = \"same\"}))", "stride 1 padding same dilation 1 groups 1 bias 1 [1, 4, 6, 6]"),
+    ("nn::conv2d(image, image, {}, {.stride = 2, .padding = 1}).shape()", "[1, 1, 2, 2]"),
+    ("nn::conv2d(image, image, {}, {2, 1}, {1, 0}).shape()", "[1, 1, 2, 1]"),
     ("conv(nn::Conv2d(1, 4, 3, 2, 1))", "stride 2 padding 1 dilation 1 groups 1 bias 1 [1, 4, 3, 3]"),
     ("conv(nn::Conv2d(1, 4, 3, {2, 1}, {1, 0}))", "stride 2 1 padding 1 0 dilation 1 groups 1 bias 1 [1, 4, 3, 4]"),
     ("conv(nn::Conv2d(1, 4, 3, 1, \"same\"))", "stride 1 padding same dilation 1 groups 1 bias 1 [1, 4, 6, 6]"),
@@ -97,7 +99,7 @@ REFUSED = [
     "nn::Linear(2, 3, {.has_bias = false})", "sum(x, {.dim = 1})", "sum(x, {.dim = {0, 1}})", "sum(x, {.first = 0, .second = 1})",
     "reshape(x, {.shape = -1})", "zeros({.rows = 2, .columns = 3})", "x({.start = 1})", "x({.start = n + 0})", "x({.start = 1, .stop = 2})",
     "tensor({.value = 1})", "tensor({.value = 1.5})", "tensor({{.value = true}})", "nn::interpolate(image, {}, {.scale_factor = 2.0})",
-    "nn::conv2d(image, image, {}, {.stride = 2})", "nn::conv2d(image, image, {}, 1, {.padding = 2})", "nn::linear(x, x, {.bias = x})",
+    "nn::conv2d(image, image, {}, 1, {.padding = 2})", "nn::linear(x, x, {.bias = x})",
     "nn::mse_loss(x, x, \"sum\")", "nn::cross_entropy(x, x, {}, \"sum\")", "nn::mse_loss(x, x, {.size_average = true})",
     "autograd::grad({.outputs = x}, x)", "call(\"sum\", {{.x = 1}})", "add(x, {.other = 1})", "Dims({.dim = 1})", "Padding({.size = 1})",
 ]

@@ -1,6 +1,6 @@
 #include <fulgurite/dlpack.h>
 
-#include <fulgurite/operators.h>
+#include <fulgurite/fulgurite.h>
 
 #include "support/test.h"
 

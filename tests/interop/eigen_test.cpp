@@ -1,6 +1,6 @@
 #include <fulgurite/eigen.h>
 
-#include <fulgurite/operators.h>
+#include <fulgurite/fulgurite.h>
 
 #include "support/test.h"
 

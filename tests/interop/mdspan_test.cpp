@@ -4,7 +4,7 @@
 #if defined(__cpp_lib_mdspan) || __has_include(<mdspan/mdspan.hpp>) || __has_include(<experimental/mdspan>)
 #include <fulgurite/mdspan.h>
 
-#include <fulgurite/operators.h>
+#include <fulgurite/fulgurite.h>
 
 #include "support/test.h"
 

@@ -1,6 +1,6 @@
 #include <fulgurite/error.h>
 #include <fulgurite/npy.h>
-#include <fulgurite/operators.h>
+#include <fulgurite/fulgurite.h>
 
 #include "io/test_folder.h"
 #include "support/test.h"

@@ -26,7 +26,8 @@ struct Run {
   std::vector<float> go(std::vector<int64_t> stops, int64_t epochs = 3) {
     while (true) {
       manual_seed(1);
-      const auto [points, classes] = data::make_moons(40);
+      const auto set = data::make_moons(40);
+      const Tensor points = set.first, classes = set.second;
       Net net;
       optim::AdamW optimizer(nn::parameters(net), {.lr = 1e-2});
       data::DataLoader loader(data::TensorDataset(points, classes), {.batch_size = 8, .shuffle = true, .seed = 2});

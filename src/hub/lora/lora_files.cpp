@@ -93,8 +93,8 @@ void check(const std::string& folder, const std::map<std::string, Found>& found,
   std::vector<std::string> missing, unexpected;
   std::vector<Misshapen> misshapen;
   for (const auto& [name, matrices] : found) {
-    const auto at =
-        std::find_if(layers.begin(), layers.end(), [&](const NamedLinear& linear) { return linear.name == name; });
+    const auto at = std::find_if(layers.begin(), layers.end(),
+                                 [&wanted = name](const NamedLinear& linear) { return linear.name == wanted; });
     if (at == layers.end()) unexpected.push_back(name);
     if (!matrices.A.defined()) missing.push_back(file_name(name, 'A'));
     if (!matrices.B.defined()) missing.push_back(file_name(name, 'B'));
