@@ -1457,11 +1457,11 @@ Tensor psi_(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor round(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor round_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// exp(x) modified_bessel_k0(x) of each element. (torch.special.scaled_modified_bessel_k0)
-Tensor scaled_modified_bessel_k0(const Tensor& input, SourceLocation at = SourceLocation::here());
-Tensor scaled_modified_bessel_k0_(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor scaled_modified_bessel_k0(const Tensor& x, SourceLocation at = SourceLocation::here());
+Tensor scaled_modified_bessel_k0_(const Tensor& x, SourceLocation at = SourceLocation::here());
 /// exp(x) modified_bessel_k1(x) of each element. (torch.special.scaled_modified_bessel_k1)
-Tensor scaled_modified_bessel_k1(const Tensor& input, SourceLocation at = SourceLocation::here());
-Tensor scaled_modified_bessel_k1_(const Tensor& input, SourceLocation at = SourceLocation::here());
+Tensor scaled_modified_bessel_k1(const Tensor& x, SourceLocation at = SourceLocation::here());
+Tensor scaled_modified_bessel_k1_(const Tensor& x, SourceLocation at = SourceLocation::here());
 /// Another name of torch.sinc. (torch.special.sinc)
 Tensor sinc(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor sinc_(const Tensor& input, SourceLocation at = SourceLocation::here());

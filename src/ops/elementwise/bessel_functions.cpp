@@ -198,7 +198,7 @@ constinit const Symbol special_modified_bessel_k1_symbol{
 };
 
 constinit const Symbol special_scaled_modified_bessel_k0_symbol{
-    .signature = "torch.special.scaled_modified_bessel_k0(Tensor input) -> Tensor",
+    .signature = "torch.special.scaled_modified_bessel_k0(Tensor x) -> Tensor",
     .documentation = "exp(x) modified_bessel_k0(x) of each element.",
     .infer = infer_floating,
     .gradient =
@@ -212,7 +212,7 @@ constinit const Symbol special_scaled_modified_bessel_k0_symbol{
 };
 
 constinit const Symbol special_scaled_modified_bessel_k1_symbol{
-    .signature = "torch.special.scaled_modified_bessel_k1(Tensor input) -> Tensor",
+    .signature = "torch.special.scaled_modified_bessel_k1(Tensor x) -> Tensor",
     .documentation = "exp(x) modified_bessel_k1(x) of each element.",
     .infer = infer_floating,
     .gradient =

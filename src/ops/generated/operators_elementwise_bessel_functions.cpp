@@ -160,20 +160,20 @@ Tensor ndtri_(const Tensor& input, SourceLocation at) {
   const Argument arguments[] = {Argument(input)};
   return apply_in_place(special_ndtri_symbol, arguments, at);
 }
-Tensor scaled_modified_bessel_k0(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
+Tensor scaled_modified_bessel_k0(const Tensor& x, SourceLocation at) {
+  const Argument arguments[] = {Argument(x)};
   return dispatch(special_scaled_modified_bessel_k0_symbol, arguments, at);
 }
-Tensor scaled_modified_bessel_k0_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
+Tensor scaled_modified_bessel_k0_(const Tensor& x, SourceLocation at) {
+  const Argument arguments[] = {Argument(x)};
   return apply_in_place(special_scaled_modified_bessel_k0_symbol, arguments, at);
 }
-Tensor scaled_modified_bessel_k1(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
+Tensor scaled_modified_bessel_k1(const Tensor& x, SourceLocation at) {
+  const Argument arguments[] = {Argument(x)};
   return dispatch(special_scaled_modified_bessel_k1_symbol, arguments, at);
 }
-Tensor scaled_modified_bessel_k1_(const Tensor& input, SourceLocation at) {
-  const Argument arguments[] = {Argument(input)};
+Tensor scaled_modified_bessel_k1_(const Tensor& x, SourceLocation at) {
+  const Argument arguments[] = {Argument(x)};
   return apply_in_place(special_scaled_modified_bessel_k1_symbol, arguments, at);
 }
 Tensor zeta(const Tensor& input, const Tensor& other, SourceLocation at) {
