@@ -4,7 +4,7 @@ usage: quantized_decode.py --bench BENCH_QUANTIZED_DECODE [--llama PYTHON] [--th
        [--prompt 512] [--only int8:f32,int4:f32]
 --llama names a Python with llama-cpp-python, numpy and gguf, which writes GGUF files of the shape and runs them. The
 variants take turns; each figure is the largest of the rounds. Prints a JSON line for each variant: tokens a second of
-the prompt and of decoding, by the clock and by CPU time."""
+the prompt and of decoding, by the clock and by CPU time; each run's to stderr."""
 
 import argparse
 import json
@@ -137,6 +137,7 @@ def main():
             for result in results:
                 key = (result["peer"], result["weights"], result.get("dtype"))
                 known = best.setdefault(key, result)
+                print(json.dumps(result), file=sys.stderr, flush=True)
                 for metric in ("prompt", "prompt_cpu", "decode", "decode_cpu"):
                     known[metric] = max(known[metric], result[metric])
     for result in best.values():
