@@ -40,6 +40,7 @@ class MappedDataset {
   Dataset dataset_;
   Function function_;
 };
+/// A dataset whose samples go through the function.
 template <class Dataset, class Function>
 MappedDataset<Dataset, Function> map(Dataset dataset, Function function) {
   return {std::move(dataset), std::move(function)};

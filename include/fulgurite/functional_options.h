@@ -26,6 +26,7 @@ struct ConvFuncOptions {
   Dims dilation = 1;
   int64_t groups = 1;
 };
+/// conv1d, conv2d and conv3d of operators.h with named arguments.
 template <int = 0>
 Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias, const ConvFuncOptions& options,
               SourceLocation at = SourceLocation::here()) {
@@ -51,6 +52,7 @@ struct ConvTransposeFuncOptions {
   int64_t groups = 1;
   Dims dilation = 1;
 };
+/// conv_transpose1d, conv_transpose2d and conv_transpose3d of operators.h with named arguments.
 template <int = 0>
 Tensor conv_transpose1d(const Tensor& input, const Tensor& weight, const Tensor& bias,
                         const ConvTransposeFuncOptions& options, SourceLocation at = SourceLocation::here()) {
@@ -80,6 +82,7 @@ struct InterpolateFuncOptions {
   std::optional<bool> recompute_scale_factor = {};
   bool antialias = false;
 };
+/// interpolate of operators.h with named arguments.
 template <int = 0>
 Tensor interpolate(const Tensor& input, const InterpolateFuncOptions& options,
                    SourceLocation at = SourceLocation::here()) {
@@ -93,6 +96,7 @@ struct PadFuncOptions {
   std::string_view mode = "constant";
   std::optional<Float> value = {};
 };
+/// pad of operators.h with named arguments.
 template <int = 0>
 Tensor pad(const Tensor& input, const Dims& pad, const PadFuncOptions& options,
            SourceLocation at = SourceLocation::here()) {
@@ -108,6 +112,7 @@ struct MaxPoolFuncOptions {
   Dims dilation = 1;
   bool ceil_mode = false;
 };
+/// max_pool1d, max_pool2d and max_pool3d of operators.h with named arguments.
 template <int = 0>
 Tensor max_pool2d(const Tensor& input, const Dims& kernel_size, const MaxPoolFuncOptions& options,
                   SourceLocation at = SourceLocation::here()) {
@@ -133,6 +138,7 @@ struct AvgPoolFuncOptions {
   bool ceil_mode = false;
   bool count_include_pad = true;
 };
+/// avg_pool1d, avg_pool2d and avg_pool3d of operators.h with named arguments.
 template <int = 0>
 Tensor avg_pool1d(const Tensor& input, const Dims& kernel_size, const AvgPoolFuncOptions& options,
                   SourceLocation at = SourceLocation::here()) {

@@ -160,6 +160,7 @@ inline void print(const Tensor& tensor, SourceLocation at = SourceLocation::here
 
 /// Questions about GPUs, of which this build has none.
 namespace cuda {
+/// False, and 0.
 inline bool is_available() { return false; }
 inline int64_t device_count() { return 0; }
 }  // namespace cuda

@@ -59,6 +59,7 @@ struct WindowOptions {
   std::optional<Dtype> dtype = {};
   bool requires_grad = false;
 };
+/// Sums of cosines; bartlett is a triangle, cosine half a wave.
 Tensor hann(int64_t M, const WindowOptions& options = {}, SourceLocation at = SourceLocation::here());
 Tensor hamming(int64_t M, const WindowOptions& options = {}, SourceLocation at = SourceLocation::here());
 Tensor blackman(int64_t M, const WindowOptions& options = {}, SourceLocation at = SourceLocation::here());
