@@ -207,6 +207,8 @@ constinit const Symbol special_scaled_modified_bessel_k0_symbol{
           const Tensor slope = sub(g.result(), next);
           g.set(0, mul(g.cotangent(), slope));
         },
+    // PyTorch has no gradient of its own function.
+    .python = "torch.exp({0}) * torch.special.modified_bessel_k0({0})",
     .traits = {.pointwise = true},
     .samples = {.low = 0.3, .high = 4},
 };
@@ -223,6 +225,8 @@ constinit const Symbol special_scaled_modified_bessel_k1_symbol{
           const Tensor slope = sub(g.result(), both);
           g.set(0, mul(g.cotangent(), slope));
         },
+    // PyTorch has no gradient of its own function.
+    .python = "torch.exp({0}) * torch.special.modified_bessel_k1({0})",
     .traits = {.pointwise = true},
     .samples = {.low = 0.3, .high = 4},
 };

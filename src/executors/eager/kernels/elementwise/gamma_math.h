@@ -8,8 +8,9 @@ namespace fulgurite::FULGURITE_KERNELS {
 
 /// exp(x^2) erfc(x): the rounding of x^2 is made up for; a continued fraction for large x.
 inline double scaled_erfc(double x) {
-  constexpr double root_pi = 1.7724538509055160273, fraction_from = 8;
+  constexpr double root_pi = 1.7724538509055160273, fraction_from = 8, overflows_below = -27;
   if (std::isnan(x)) return x;
+  if (x < overflows_below) return INFINITY;
   if (x >= fraction_from) {
     double tail = x;
     for (int k = 60; k > 0; --k) tail = x + k / 2.0 / tail;
