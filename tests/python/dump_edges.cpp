@@ -85,7 +85,9 @@ std::vector<EdgeCall> edge_calls() {
     const std::string name(symbol->qualified_name());
     const bool is_own =
         name.starts_with("prims.") || name == "torch.where" || name == "torch.masked_fill" || name == "torch.clamp";
-    if (!symbol->traits.pointwise || symbol->traits.not_differentiable || is_own) continue;
+    // PyTorch has no gradient by the first argument.
+    const bool is_half_known = name == "torch.igamma" || name == "torch.igammac" || name == "torch.special.zeta";
+    if (!symbol->traits.pointwise || symbol->traits.not_differentiable || is_own || is_half_known) continue;
     if (const size_t tensors = tensors_taken(*symbol)) out.push_back({name, tensors});
   }
   for (const double exponent : {-1.0, 0.0, 0.5, 1.0, 2.0, 3.0, -2.0, infinity, -infinity, std::nan("")})

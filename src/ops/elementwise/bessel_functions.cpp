@@ -1,5 +1,8 @@
 // Pointwise special functions of one and two tensors: Bessel functions, the scaled error function, incomplete gamma
 // functions, Hurwitz' zeta function.
+#include <cmath>
+
+#include <fulgurite/libtorch_names.h>
 #include <fulgurite/operators.h>
 
 #include "ops/core/dispatch.h"
@@ -14,12 +17,14 @@ namespace {
 
 constexpr double two_over_sqrt_pi = 1.1283791670955126, sqrt_two_pi = 2.5066282746310005;
 
-// value / x, or its limit at 0.
+// value / x, or its limit near 0, where the value of a tiny x has lost its digits.
 Tensor over(const Tensor& value, const Tensor& x, double limit) {
-  const Tensor is_zero = eq(x, 0);
-  const Tensor divisor = masked_fill(x, is_zero, 1);
+  const double near = std::sqrt(finfo(x.dtype()).eps);
+  const Tensor size = abs(x);
+  const Tensor is_near = lt(size, near);
+  const Tensor divisor = masked_fill(x, is_near, 1);
   const Tensor ratio = div(value, divisor);
-  return masked_fill(ratio, is_zero, limit);
+  return masked_fill(ratio, is_near, limit);
 }
 
 // The density of gamma numbers of shape a: x^(a - 1) exp(-x) / gamma(a).
