@@ -44,6 +44,8 @@ EXCUSED = [
     (r"attention(_backward)?\(.*\binf\b", "products with infinities depend on the order of the steps"),
     (r"torch\.(addmm|addmv|addbmm|baddbmm)_?\(.*alpha=-?inf", "PyTorch multiplies a factor by an infinite alpha before the products are added up"),
     (r"torch\.addmv\(\w+\[\], \w+\[0,", "PyTorch does not broadcast a 0-d input where there are no rows"),
+    (r"bessel_j0\(", "PyTorch's values above 5 are off by up to 4e-7, against scipy"),
+    (r"bessel_..\(.*\binf\b", "PyTorch's values at infinity are not numbers"),
     (r"polygamma", "PyTorch has no value at infinity, or where a factorial overflows"),
 ]
 # Any index of equal elements will do.

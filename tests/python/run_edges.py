@@ -48,9 +48,11 @@ def always(*_):
 # The call, what differs (values or gradients), at which dtype and values of the inputs, and the reason.
 EXCUSED = [
     (r"remainder|fmod", ".*", is_edge, "PyTorch's quotient overflows, where the remainder is exact"),
-    (r"i0|i0e|i1|i1e|bessel_..|modified_bessel_..|erfcx", ".*", lambda dtype, x: x == 0 or abs(x) > 500 or is_edge(dtype, x),
+    (r"i0|i0e|i1|i1e|bessel_..|modified_bessel_..|erfcx", ".*",
+     lambda dtype, x: x == 0 or abs(x) > 500 or is_edge(dtype, x),
      "PyTorch's functions are not numbers at infinity, and lose the phase of large arguments"),
-    (r"scaled_modified_bessel_..", ".*", lambda dtype, x: x == 0 or abs(x) > 80 or is_edge(dtype, x), "the Python form overflows"),
+    (r"scaled_modified_bessel_..", ".*", lambda dtype, x: x == 0 or abs(x) > 80 or is_edge(dtype, x),
+     "the Python form overflows"),
     (r"copysign", "gradient 0", is_edge, "PyTorch divides the result by the input; the slope of an infinity is 1"),
     (r"clamp", "gradient .*", not_a_number, "between bounds that cross, NaN has PyTorch's gradient in one of its kernels"),
     (r"hardtanh|relu6|hardshrink|softshrink|hardsigmoid|hardswish|celu|elu|selu", "gradient 0", not_a_number,
