@@ -27,6 +27,9 @@ struct KernelSet {
   std::span<const KernelTable> tables;
   void (*copy_elements)(const Tensor& source, const Tensor& destination);
   void (*multiply_block)(const GemmBlock&);
+  /// Transposes `rows` rows of `columns` elements of 32 bits, `from_step` elements apart.
+  void (*transpose_matrix)(const uint32_t* from, int64_t from_step, uint32_t* to, int64_t to_step, int64_t rows,
+                           int64_t columns);
   /// Writes the numbers of some rows, contiguous, in a floating-point dtype.
   void (*dequantize_rows)(const CodeMatrix&, int64_t first, int64_t rows, Dtype dtype, void* to);
   /// Creates a chain of deferred pointwise calls; tables before this one hold kernels that are a single pointwise call.
@@ -86,6 +89,8 @@ KernelTable factorization_kernels();
 void copy_elements(const Tensor& source, const Tensor& destination);
 /// Computes one block of a GEMM on this thread.
 void multiply_block(const GemmBlock&);
+void transpose_matrix(const uint32_t* from, int64_t from_step, uint32_t* to, int64_t to_step, int64_t rows,
+                      int64_t columns);
 /// The same for a block of few rows with codes.
 void multiply_codes(const GemmBlock&);
 void dequantize_rows(const CodeMatrix& codes, int64_t first, int64_t rows, Dtype dtype, void* to);

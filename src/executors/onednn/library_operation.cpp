@@ -48,6 +48,8 @@ bool LibraryOperand::create(const dnnl_memory_desc_t& given, const dnnl_memory_d
   use_ = use;
   is_direct_ = dnnl_memory_desc_equal(&given, &wanted) != 0;
   if (is_direct_) return true;
+  has_blocks_ = blocks_.describe(given, wanted);
+  if (has_blocks_) return true;
   const bool is_read = use == Use::read;
   AttributeHandle attributes;
   DescriptorHandle description;
@@ -61,6 +63,11 @@ bool LibraryOperand::convert(void* given, void* wanted) const {
   const bool is_read = use_ == Use::read;
   if (is_direct_) {
     std::memcpy(is_read ? wanted : given, is_read ? given : wanted, dnnl_memory_desc_get_size(&given_));
+    return true;
+  }
+  if (has_blocks_) {
+    if (is_read) blocks_.to_blocks(given, wanted);
+    else blocks_.from_blocks(wanted, given);
     return true;
   }
   const LibraryArgument ours{is_read ? DNNL_ARG_FROM : DNNL_ARG_TO, &given_, given},

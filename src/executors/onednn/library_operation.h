@@ -3,6 +3,7 @@
 #include <span>
 #include <utility>
 
+#include "executors/onednn/channel_blocks.h"
 #include "executors/onednn/library_objects.h"
 #include "tensor/memory/allocator.h"
 
@@ -61,8 +62,9 @@ class LibraryOperand {
 
  private:
   dnnl_memory_desc_t given_ = {}, wanted_ = {};
-  bool is_direct_ = false;
+  bool is_direct_ = false, has_blocks_ = false;
   Use use_ = Use::read;
+  ChannelBlocks blocks_;
   LibraryOperation reorder_;
 };
 

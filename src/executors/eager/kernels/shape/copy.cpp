@@ -212,6 +212,11 @@ void copy_elements(const Tensor& source, const Tensor& destination) {
   copy_loop(loop, from_side, to_side);
 }
 
+void transpose_matrix(const uint32_t* from, int64_t from_step, uint32_t* to, int64_t to_step, int64_t rows,
+                      int64_t columns) {
+  transpose(from, from_step, to, to_step, rows, columns);
+}
+
 KernelTable conversion_kernels() { return conversion_table; }
 KernelTable copy_kernels() { return table; }
 
