@@ -158,6 +158,10 @@ const std::vector<CutCase> cut_cases() {
     return Numbers2{{stride, stride}, {padding, padding}, {dilation, dilation}, {0, 0}, groups};
   };
   return {{{1, 64, 24, 24}, {128, 64, 3, 3}, with(1, 1, 1, 1)},  // one sample: channels are cut
+          {{1, 64, 56, 56}, {64, 64, 3, 3}, with(1, 1, 1, 1)},   // one sample of few channels: rows are cut
+          {{1, 48, 61, 50}, {40, 48, 5, 3}, with(2, 2, 1, 1)},
+          {{2, 32, 50, 47}, {48, 32, 3, 3}, with(1, 3, 2, 1)},   // more padding than a window's reach
+          {{8, 48, 20, 20}, {48, 1, 3, 3}, with(1, 1, 1, 48)},   // many planes
           {{11, 16, 40, 40}, {32, 16, 3, 3}, with(1, 1, 1, 1)},  // some samples together, and a rest
           {{3, 512, 7, 7}, {512, 512, 3, 3}, with(1, 1, 1, 1)},  // a large weight
           {{5, 32, 30, 30}, {32, 1, 3, 3}, with(2, 1, 1, 32)},   // each channel alone

@@ -1,7 +1,7 @@
 #ifdef FULGURITE_ONEDNN
 #include <atomic>
 
-#include "executors/onednn/library_convolution.h"
+#include "executors/onednn/convolution_bands.h"
 #include "runtime/threads/parallel_for.h"
 
 // Convolutions and the gradients of their inputs: chunks of some samples and some channels, each computed serially, so
@@ -41,8 +41,25 @@ class SampleRun {
   explicit SampleRun(const ConvolutionCall& call)
       : call_(call), computes_source_(call.pass == ConvolutionCall::Pass::source), cut_(cut(call)) {}
 
-  bool run() {
-    if (!prepare()) return false;
+  /// Computes the call; `first` is a prepared run of another band, or null, whose converted weight is used.
+  bool run(const SampleRun* first = nullptr) { return prepare(first) && compute_all(); }
+
+  /// Queries the library's preferred operand formats, and converts the weight.
+  bool prepare(const SampleRun* first = nullptr) {
+    const bool shares = first != nullptr && first->cut_.parts == cut_.parts;
+    {
+      const SerialScope serial;
+      if (!plan_.create(call_, cut_.samples, cut_.parts, shares ? &first->plan_.weight.wanted() : nullptr))
+        return false;
+      if (has_rest() && !rest_.create(call_, call_.samples() % cut_.samples, cut_.parts, &plan_.weight.wanted()))
+        return false;
+    }
+    if (plan_.weight.is_direct()) return true;
+    if (shares) converted_ = first->converted_;
+    return shares || convert_weight();
+  }
+
+  bool compute_all() {
     const int64_t tasks = cut_.chunks * cut_.parts;
     const bool is_small = call_.work() * static_cast<double>(call_.samples()) < 4e5;
     parallel_ranges(tasks, is_small ? tasks + 1 : 1, [&](Ranges& ranges) {
@@ -65,16 +82,9 @@ class SampleRun {
   }
   bool has_rest() const { return call_.samples() % cut_.samples != 0; }
 
-  /// Queries the library's preferred operand formats, and converts the weight.
-  bool prepare() {
-    {
-      const SerialScope serial;
-      if (!plan_.create(call_, cut_.samples, cut_.parts, nullptr)) return false;
-      if (has_rest() && !rest_.create(call_, call_.samples() % cut_.samples, cut_.parts, &plan_.weight.wanted()))
-        return false;
-    }
-    if (plan_.weight.is_direct()) return true;
+  bool convert_weight() {
     packed_.emplace(static_cast<size_t>(cut_.parts) * plan_.weight.bytes());
+    converted_ = packed_->data();
     const int64_t elements = call_.weight.impl()->numel();
     parallel_for(cut_.parts, elements < 16384 ? cut_.parts + 1 : 1, [&](int64_t begin, int64_t end) {
       const SerialScope serial;
@@ -85,7 +95,7 @@ class SampleRun {
   }
   void* weight_of(int64_t part) const {
     if (plan_.weight.is_direct()) return plan_.weight_at(part);
-    return packed_->data() + static_cast<size_t>(part) * plan_.weight.bytes();
+    return converted_ + static_cast<size_t>(part) * plan_.weight.bytes();
   }
 
   bool compute(int64_t part, int64_t chunk, void* read, void* written) const {
@@ -108,12 +118,31 @@ class SampleRun {
   const Cut cut_;
   LibraryConvolution plan_, rest_;  // for the samples of a whole chunk, and for the remaining ones
   std::optional<LibraryBlock> packed_;
+  char* converted_ = nullptr;  // the weight in the library's format, of this run or another band's
   std::atomic<bool> is_done_ = true;
 };
 
+bool run_bands(const std::vector<ConvolutionCall>& bands) {
+  SampleRun first(bands[0]);
+  if (!first.prepare()) return false;
+  std::atomic<bool> is_done = true;
+  parallel_for(static_cast<int64_t>(bands.size()), 1, [&](int64_t begin, int64_t end) {
+    const SerialScope serial;
+    for (int64_t band = begin; band < end; ++band)
+      if (band == 0 ? !first.compute_all() : !SampleRun(bands[static_cast<size_t>(band)]).run(&first)) is_done = false;
+  });
+  return is_done;
+}
+
 }  // namespace
 
-bool run_convolution(const ConvolutionCall& call) { return call.is_possible() && SampleRun(call).run(); }
+bool run_convolution(const ConvolutionCall& call) {
+  if (!call.is_possible()) return false;
+  const Cut whole = cut(call);
+  const int64_t count = band_count(call, whole.chunks * whole.parts);
+  const std::vector<ConvolutionCall> bands = count > 1 ? bands_of(call, count) : std::vector<ConvolutionCall>();
+  return bands.empty() ? SampleRun(call).run() : run_bands(bands);
+}
 
 }  // namespace fulgurite
 

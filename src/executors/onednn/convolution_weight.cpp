@@ -1,7 +1,8 @@
 #ifdef FULGURITE_ONEDNN
 #include <atomic>
 
-#include "executors/onednn/library_convolution.h"
+#include "executors/onednn/convolution_bands.h"
+#include "runtime/copy_elements.h"
 #include "runtime/threads/parallel_for.h"
 
 // The gradients of convolutions' weights. Each task sums over fixed samples for some channels, serially; the sums of
@@ -36,6 +37,10 @@ Cut cut(const ConvolutionCall& call) {
   return c;
 }
 
+void add(float* to, const float* more, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) to[i] += more[i];
+}
+
 class WeightRun {
  public:
   explicit WeightRun(const ConvolutionCall& call) : call_(call), cut_(cut(call)) {}
@@ -60,9 +65,6 @@ class WeightRun {
   int64_t elements() const { return static_cast<int64_t>(plan_.weight.bytes() / sizeof(float)); }
   float* sum_of(int64_t group, int64_t part) const {
     return reinterpret_cast<float*>(sums_) + (group * cut_.parts + part) * elements();
-  }
-  static void add(float* to, const float* more, int64_t count) {
-    for (int64_t i = 0; i < count; ++i) to[i] += more[i];
   }
   bool is_small() const { return call_.work() * static_cast<double>(call_.samples()) < 4e5; }
 
@@ -131,9 +133,37 @@ class WeightRun {
   std::atomic<bool> is_done_ = true;
 };
 
+/// Computes the sums of each band in f32, and adds them up in order.
+bool add_bands(const ConvolutionCall& call, const std::vector<ConvolutionCall>& bands) {
+  std::vector<Tensor> sums;
+  for (size_t band = 0; band < bands.size(); ++band) sums.push_back(make_tensor(call.weight.impl()->sizes, Dtype::f32));
+  std::atomic<bool> is_done = true;
+  parallel_for(static_cast<int64_t>(bands.size()), 1, [&](int64_t begin, int64_t end) {
+    const SerialScope serial;
+    for (auto band = static_cast<size_t>(begin); band < static_cast<size_t>(end); ++band) {
+      ConvolutionCall own = bands[band];
+      own.weight = sums[band];
+      if (!WeightRun(own).run()) is_done = false;
+    }
+  });
+  float* const total = reinterpret_cast<float*>(sums[0].impl()->data());
+  for (size_t band = 1; band < bands.size(); ++band)
+    add(total, reinterpret_cast<const float*>(sums[band].impl()->data()), sums[0].impl()->numel());
+  copy_elements(sums[0], call.weight);
+  return is_done;
+}
+
 }  // namespace
 
-bool run_convolution_weight(const ConvolutionCall& call) { return call.is_possible() && WeightRun(call).run(); }
+bool run_convolution_weight(const ConvolutionCall& call) {
+  if (!call.is_possible()) return false;
+  const Cut whole = cut(call);
+  // Adding up another sum costs as much as some windows.
+  const int64_t by_windows = call.samples() * call.positions() / 512,
+                count = std::min(band_count(call, whole.groups * whole.parts), by_windows);
+  const std::vector<ConvolutionCall> bands = count > 1 ? bands_of(call, count) : std::vector<ConvolutionCall>();
+  return bands.empty() ? WeightRun(call).run() : add_bands(call, bands);
+}
 
 }  // namespace fulgurite
 
