@@ -8,6 +8,11 @@ namespace fulgurite {
 bool library_convolution(Arguments, const Tensor& result);
 bool library_convolution_weight(Arguments, const Tensor& result);
 
+/// True if the library computes a depthwise convolution of many planes faster than the eager kernel on a CPU that has
+/// AVX-512.
+bool prefers_library(Arguments, const Tensor& result);
+bool prefers_library_weight(Arguments, const Tensor& result);
+
 // For the onednn executor: the calls that the library may support, and the eager kernels.
 bool takes_convolution(Arguments);
 bool takes_convolution_weight(Arguments);

@@ -319,12 +319,15 @@ class Convolution {
   bool writes_directly_ = false, reads_directly_ = false;
 };
 
+constexpr bool has_avx512 = wide_lanes<float> == 16;
+
 void convolve(Arguments arguments, std::span<const Tensor> results) {
-  if (results[0].impl()->numel() == 0 || depthwise_convolution(arguments, results[0]) ||
-      library_convolution(arguments, results[0]))
-    return;
+  const Tensor& result = results[0];
+  if (result.impl()->numel() == 0) return;
+  if (has_avx512 && prefers_library(arguments, result) && library_convolution(arguments, result)) return;
+  if (depthwise_convolution(arguments, result) || library_convolution(arguments, result)) return;
   visit_dtype(results[0].impl()->dtype, [&]<class Element>() {
-    if constexpr (!std::is_same_v<Element, Boolean>) Convolution<Element>(arguments, results[0]).run();
+    if constexpr (!std::is_same_v<Element, Boolean>) Convolution<Element>(arguments, result).run();
   });
 }
 
@@ -359,9 +362,10 @@ Tensor turned_groups(const Tensor& t, int64_t groups) {
 // A weight's cotangent is a convolution with batch and channels exchanged, and stride and dilation exchanged; the
 // result's cotangent is the weight. Only the first results are needed, as many as the kernel has elements.
 void convolve_for_weight(Arguments arguments, std::span<const Tensor> results) {
-  if (results[0].impl()->numel() == 0 || depthwise_weight(arguments, results[0]) ||
-      library_convolution_weight(arguments, results[0]))
-    return;
+  if (results[0].impl()->numel() == 0) return;
+  const bool is_first = has_avx512 && prefers_library_weight(arguments, results[0]);
+  if (is_first && library_convolution_weight(arguments, results[0])) return;
+  if (depthwise_weight(arguments, results[0]) || library_convolution_weight(arguments, results[0])) return;
   const Tensor samples = turned_groups(arguments[1].tensor(), arguments[6].integer().hint());
   const Tensor weight = turned(arguments[0].tensor()), result = turned(results[0]);
   const Argument exchanged[] = {samples,      weight,          Argument(), arguments[5], arguments[4],
