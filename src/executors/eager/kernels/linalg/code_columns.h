@@ -192,8 +192,9 @@ void multiply_code_rows(const GemmBlock& p) {
     using Columns = CodeColumns<kind>;
     const Scratch<float> buffer(Columns::buffer_size(*p.codes));
     const Columns columns{p.codes, p.first_code_row, buffer.data()};
-    multiply_few_rows<Products>(RowsToMultiply<Element, Columns>{t.a, p.a_row, columns, p.k}, p.m, p.n,
-                                [&](int64_t r, int64_t c, float sum) { finish(p, t, r, c, sum); });
+    multiply_few_rows<Products>(
+        RowsToMultiply<Element, Columns>{t.a, p.a_row, columns, p.k}, p.m, p.n,
+        [&](int64_t r, int64_t c, const float* sums, int64_t count) { finish_run(p, t, r, c, sums, count); });
   });
 }
 

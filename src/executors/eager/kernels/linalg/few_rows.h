@@ -22,7 +22,7 @@ template <class Element>
 struct WideProducts {
   using Vector = Floats;
   static constexpr int64_t step = lanes;            // elements of a vector
-  static constexpr int64_t vectors_together = 256;  // along K, that are multiplied with several columns
+  static constexpr int64_t vectors_together = 64;   // along K: those of eight rows stay in the first cache
   FULGURITE_INLINE Floats load_all(const Element* from) { return load(from); }
   FULGURITE_INLINE Floats load_first(const Element* from, int64_t count) { return load_some(from, count); }
   FULGURITE_INLINE Floats add(const Floats& a, const Floats& b, const Floats& sum) { return multiply_add(a, b, sum); }
@@ -100,6 +100,14 @@ void pack_vectors(const Element* from, int64_t stride, int64_t count, Element* p
     }
 }
 
+/// Stops the compiler from loading a vector again for each of its uses: a tile has more products than loads fit beside.
+template <class Vector>
+FULGURITE_INLINE void keep_in_register([[maybe_unused]] Vector& x) {
+#if defined(__AVX512F__)
+  asm("" : "+v"(x.part[0]));
+#endif
+}
+
 /// Sums of products by lane, for a tile of rows and columns; added to the previous ones if it `goes_on`. Prefetches the
 /// columns after the tile, a line of each at a time.
 template <class Products, class Element, class Columns, int... row, int... column>
@@ -124,7 +132,8 @@ template <class Products, class Element, class Columns, int... row, int... colum
     const auto multiply_vectors = [&]<int v>(std::integral_constant<int, v> which) __attribute__((always_inline)) {
       const Vector values[columns] = {units[column].vector(which)...};
       const auto multiply = [&](int r) __attribute__((always_inline)) {
-        const Vector x = Products::load_all(t.a + (i + v * step) * advance + r * row_distance);
+        Vector x = Products::load_all(t.a + (i + v * step) * advance + r * row_distance);
+        keep_in_register(x);
         ((sum[r][column] = Products::add(x, values[column], sum[r][column])), ...);
       };
       (multiply(row), ...);
@@ -155,26 +164,23 @@ template <int distance, int... lane>
   }
   if constexpr (distance > 1) add_halves<distance / 2>(x, lanes_of_part);
 }
-/// out[i] = sum_of_lanes(x[i]) for i < count, with a third of its instructions.
-inline void sums_of_lanes(const Floats* x, int64_t count, float* out) {
-  for (int64_t i = 0; i < count; i += part_lanes) {
-    FloatPart sums[part_lanes] = {};
-    const int64_t some = std::min<int64_t>(part_lanes, count - i);
-    for (int64_t v = 0; v < some; ++v) {
-      Floats sum = x[i + v];
-      for (int half = parts / 2; half > 0; half /= 2)
-        for (int p = 0; p < half; ++p) sum.part[p] = sum.part[p] + sum.part[p + half];
-      sums[v] = sum.part[0];
-    }
-    add_halves<part_lanes / 2>(sums, std::make_integer_sequence<int, part_lanes>());
-    for (int64_t v = 0; v < some; ++v) out[i + v] = sums[0][v];
+/// out[i] = sum_of_lanes(x[i * distance]) for i < count, at most part_lanes, with a third of its instructions.
+inline void sums_of_lanes(const Floats* x, int64_t distance, int64_t count, float* out) {
+  FloatPart sums[part_lanes];
+  for (int64_t v = 0; v < part_lanes; ++v) {
+    Floats sum = x[std::min(v, count - 1) * distance];
+    for (int half = parts / 2; half > 0; half /= 2)
+      for (int p = 0; p < half; ++p) sum.part[p] = sum.part[p] + sum.part[p + half];
+    sums[v] = sum.part[0];
   }
+  add_halves<part_lanes / 2>(sums, std::make_integer_sequence<int, part_lanes>());
+  for (int64_t v = 0; v < count; ++v) out[v] = sums[0][v];
 }
 
 /// Columns whose sums are computed together.
 inline constexpr int columns_together = 48;
 
-/// out[c][r] = dot product of row r of `a` and row c of `b`, at most columns_together of them, of at most 256 vectors.
+/// out[r][c] = dot product of row r of `a` and row c of `b`, at most columns_together of them, of at most 256 vectors.
 template <class Products, int rows, int columns, class Element, class Columns>
 void dot_block(const RowsToMultiply<Element, Columns>& t, int64_t column_count, float* out) {
   constexpr std::make_integer_sequence<int, rows> each_row;
@@ -197,7 +203,10 @@ void dot_block(const RowsToMultiply<Element, Columns>& t, int64_t column_count, 
     tiles(std::integral_constant<int, columns>());
     tiles(std::integral_constant<int, 1>());
   }
-  sums_of_lanes(sums, column_count * rows, out);
+  for (int r = 0; r < rows; ++r)
+    for (int64_t c = 0; c < column_count; c += part_lanes)
+      sums_of_lanes(sums + c * rows + r, rows, std::min<int64_t>(part_lanes, column_count - c),
+                    out + r * columns_together + c);
 }
 
 /// dot_block() of any length: sums of blocks are added pairwise, as in long_dot().
@@ -209,44 +218,52 @@ void dot_blocks(const RowsToMultiply<Element, Columns>& t, int64_t column_count,
   float others[columns_together * rows];
   dot_blocks<Products, rows, columns>(t.template part<rows>(0, half), column_count, out);
   dot_blocks<Products, rows, columns>(t.template part<rows>(half, t.count - half), column_count, others);
-  for (int64_t i = 0; i < column_count * rows; ++i) out[i] += others[i];
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = 0; c < column_count; ++c) out[r * columns_together + c] += others[r * columns_together + c];
 }
 
-/// Calls put(r, c, sum) for each element of the product of `rows` rows with `columns` rows of a matrix.
-template <class Products, class Element, class Columns, class Put>
-void multiply_few_rows(RowsToMultiply<Element, Columns> t, int64_t rows, int64_t columns, const Put& put) {
+/// Calls f with each of the tiles of `rows` rows: its first row, and its numbers of rows and columns as constants.
+template <class F>
+void for_each_row_tile(int64_t rows, const F& f) {
   int64_t row = 0;
-  const auto tiles = [&]<int tile_rows, int tile_columns>(std::integral_constant<int, tile_rows>,
-                                                          std::integral_constant<int, tile_columns>) {
-    if (rows - row < tile_rows) return;
-    const int64_t vectors = (t.count + Products::step - 1) / Products::step;
-    const Scratch<Element> packed(is_packed<tile_rows> ? vectors * Products::step * tile_rows : 0);
-    float sums[columns_together * tile_rows];
-    for (; rows - row >= tile_rows; row += tile_rows, t.a += tile_rows * t.a_stride) {
-      RowsToMultiply<Element, Columns> part = t;
-      if constexpr (is_packed<tile_rows>) {
-        pack_vectors<Products, tile_rows>(t.a, t.a_stride, t.count, packed.data());
-        part.a = packed.data();
-      }
-      for (int64_t column = 0; column < columns; column += columns_together) {
-        const int64_t some = std::min<int64_t>(columns_together, columns - column);
-        part.b = t.b.block(column, some);
-        dot_blocks<Products, tile_rows, tile_columns>(part, some, sums);
-        for (int64_t c = 0; c < some; ++c)
-          for (int r = 0; r < tile_rows; ++r) put(row + r, column + c, sums[c * tile_rows + r]);
-      }
-    }
+  const auto tiles = [&]<int tile_rows, int tile_columns>(std::integral_constant<int, tile_rows> some_rows,
+                                                          std::integral_constant<int, tile_columns> some_columns) {
+    for (; rows - row >= tile_rows; row += tile_rows) f(row, some_rows, some_columns);
   };
   using std::integral_constant;
 #if defined(__AVX512F__)
   tiles(integral_constant<int, 8>(), integral_constant<int, 3>());
-  tiles(integral_constant<int, 4>(), integral_constant<int, 6>());
+  tiles(integral_constant<int, 4>(), integral_constant<int, 4>());
   tiles(integral_constant<int, 2>(), integral_constant<int, 8>());
   tiles(integral_constant<int, 1>(), integral_constant<int, 8>());
 #else
   tiles(integral_constant<int, 2>(), integral_constant<int, 2>());
   tiles(integral_constant<int, 1>(), integral_constant<int, 4>());
 #endif
+}
+
+/// Calls put(r, c, sums, count) for each run of elements of the product of `rows` rows with `columns` rows of a matrix.
+/// A block of the matrix's rows is multiplied with all tiles of rows while it is in the cache.
+template <class Products, class Element, class Columns, class Put>
+void multiply_few_rows(const RowsToMultiply<Element, Columns>& t, int64_t rows, int64_t columns, const Put& put) {
+  const int64_t row_size = (t.count + Products::step - 1) / Products::step * Products::step;
+  const Scratch<Element> packed(rows >= 4 ? rows * row_size : 0);
+  for_each_row_tile(rows, [&]<int tile_rows>(int64_t row, std::integral_constant<int, tile_rows>, auto) {
+    if constexpr (is_packed<tile_rows>)
+      pack_vectors<Products, tile_rows>(t.a + row * t.a_stride, t.a_stride, t.count, packed.data() + row * row_size);
+  });
+  for (int64_t column = 0; column < columns; column += columns_together) {
+    const int64_t some = std::min<int64_t>(columns_together, columns - column);
+    RowsToMultiply<Element, Columns> part = t;
+    part.b = t.b.block(column, some);
+    for_each_row_tile(rows, [&]<int tile_rows, int tile_columns>(int64_t row, std::integral_constant<int, tile_rows>,
+                                                                 std::integral_constant<int, tile_columns>) {
+      float sums[columns_together * tile_rows];
+      part.a = is_packed<tile_rows> ? packed.data() + row * row_size : t.a + row * t.a_stride;
+      dot_blocks<Products, tile_rows, tile_columns>(part, some, sums);
+      for (int r = 0; r < tile_rows; ++r) put(row + r, column, sums + r * columns_together, some);
+    });
+  }
 }
 
 }  // namespace fulgurite::FULGURITE_KERNELS

@@ -30,4 +30,19 @@ FULGURITE_INLINE void finish(const GemmBlock& p, const Typed<Element>& t, int64_
   c = narrow<Element>(value);
 }
 
+/// finish() for `count` columns of a row.
+template <class Element>
+inline void finish_run(const GemmBlock& p, const Typed<Element>& t, int64_t row, int64_t column,
+                       const Compute<Element>* sums, int64_t count) {
+  if (p.alpha != 1 || p.beta != 0 || (t.bias != nullptr && p.bias_stride != 1)) {
+    for (int64_t i = 0; i < count; ++i) finish(p, t, row, column + i, sums[i]);
+    return;
+  }
+  Element* const c = t.c + row * p.c_row + column;
+  if (t.bias == nullptr)
+    for (int64_t i = 0; i < count; ++i) c[i] = narrow<Element>(sums[i]);
+  else
+    for (int64_t i = 0; i < count; ++i) c[i] = narrow<Element>(sums[i] + widen(t.bias[column + i]));
+}
+
 }  // namespace fulgurite::FULGURITE_KERNELS

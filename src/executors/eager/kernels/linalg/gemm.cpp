@@ -140,8 +140,9 @@ void multiply_rows_of_block(const GemmBlock& p) {
   if constexpr (std::is_same_v<Compute<Element>, float>) {
     const Typed<Element> t = typed<Element>(p);
     const RowsToMultiply<Element> rows{t.a, p.a_row, {t.b, p.b_column}, p.k};
-    multiply_few_rows<WideProducts<Element>>(rows, p.m, p.n,
-                                             [&](int64_t r, int64_t c, float sum) { finish(p, t, r, c, sum); });
+    multiply_few_rows<WideProducts<Element>>(
+        rows, p.m, p.n,
+        [&](int64_t r, int64_t c, const float* sums, int64_t count) { finish_run(p, t, r, c, sums, count); });
   }
 }
 
