@@ -27,6 +27,9 @@ struct KernelSet {
   std::span<const KernelTable> tables;
   void (*copy_elements)(const Tensor& source, const Tensor& destination);
   void (*multiply_block)(const GemmBlock&);
+  /// The number of rows up to which dot products with the columns of a matrix of so many bytes are faster than a GEMM,
+  /// which packs the matrix; at least 16, for which a row's bits do not depend on how many rows there are.
+  int64_t (*max_few_rows)(Dtype, int64_t bytes);
   /// Transposes `rows` rows of `columns` elements of 32 bits, `from_step` elements apart.
   void (*transpose_matrix)(const uint32_t* from, int64_t from_step, uint32_t* to, int64_t to_step, int64_t rows,
                            int64_t columns);
@@ -89,6 +92,7 @@ KernelTable factorization_kernels();
 void copy_elements(const Tensor& source, const Tensor& destination);
 /// Computes one block of a GEMM on this thread.
 void multiply_block(const GemmBlock&);
+int64_t max_few_rows(Dtype, int64_t bytes);
 void transpose_matrix(const uint32_t* from, int64_t from_step, uint32_t* to, int64_t to_step, int64_t rows,
                       int64_t columns);
 /// The same for a block of few rows with codes.

@@ -165,6 +165,18 @@ void multiply_pairs(const GemmBlock& p) {
 
 }  // namespace
 
+int64_t max_few_rows(Dtype dtype, int64_t bytes) {
+#if defined(__AVX512F__)
+  constexpr int64_t megabyte = 1 << 20;
+  const bool is_fast = dtype == Dtype::f32 || (dtype == Dtype::bf16 && has_products_of_pairs());
+  if (is_fast && bytes >= 4 * megabyte) return bytes >= 16 * megabyte ? 64 : 32;
+#else
+  static_cast<void>(dtype);
+  static_cast<void>(bytes);
+#endif
+  return 16;
+}
+
 void multiply_block(const GemmBlock& p) {
   if (p.codes != nullptr) return uses_pairs(p) ? multiply_pairs(p) : multiply_codes(p);
   visit_dtype(p.dtype, [&]<class Element>() {
