@@ -25,23 +25,6 @@ using ModuleDict = std::map<std::string, AnyLayer>;
 /// LocalResponseNorm by its older name.
 using CrossMapLRN2d = LocalResponseNorm;
 
-/// fractional_max_pool2d as a layer.
-struct FractionalMaxPool2d {
-  std::vector<int64_t> kernel_size;
-  std::vector<int64_t> output_size;
-  std::vector<double> output_ratio;
-  FractionalMaxPool2d() = default;
-  /// UserError unless exactly one of the options is given.
-  FractionalMaxPool2d(const Dims& kernel_size, const FractionalMaxPoolOptions& options,
-                      SourceLocation at = SourceLocation::here());
-  Tensor operator()(const Tensor& x, SourceLocation at = SourceLocation::here()) const;
-  static void parts(auto& layer, auto&& member) {
-    member("kernel_size", layer.kernel_size);
-    member("output_size", layer.output_size);
-    member("output_ratio", layer.output_ratio);
-  }
-};
-
 /// Options of AdaptiveLogSoftmaxWithLoss; members are given in this order.
 struct AdaptiveLogSoftmaxOptions {
   fulgurite::detail::NamedMembers named_members = fulgurite::detail::NamedMembers();

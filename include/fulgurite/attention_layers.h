@@ -88,6 +88,26 @@ struct MultiheadAttention {
                                              SourceLocation at) const;
 };
 
+/// The optional arguments of multi_head_attention_forward; members are given in this order.
+struct MultiheadAttentionForwardOptions {
+  fulgurite::detail::NamedMembers named_members = fulgurite::detail::NamedMembers();
+  bool training = true;
+  Tensor key_padding_mask = {};
+  bool need_weights = true;
+  Tensor attn_mask = {};
+  bool use_separate_proj_weight = false;  // then the weights that follow are used, not in_proj_weight
+  Tensor q_proj_weight = {}, k_proj_weight = {}, v_proj_weight = {};
+  bool average_attn_weights = true;
+  bool is_causal = false;
+};
+/// MultiheadAttention with the given parameters, over sequences [L, N, features] or [L, features]. Throws UserError if
+/// the query's features are not `embed_dim_to_check`. (torch.nn.functional.multi_head_attention_forward)
+std::tuple<Tensor, Tensor> multi_head_attention_forward(
+    const Tensor& query, const Tensor& key, const Tensor& value, int64_t embed_dim_to_check, int64_t num_heads,
+    const Tensor& in_proj_weight, const Tensor& in_proj_bias, const Tensor& bias_k, const Tensor& bias_v,
+    bool add_zero_attn, double dropout_p, const Tensor& out_proj_weight, const Tensor& out_proj_bias,
+    const MultiheadAttentionForwardOptions& options = {}, SourceLocation at = SourceLocation::here());
+
 /// Options of Transformer layers.
 struct TransformerLayerOptions {
   fulgurite::detail::NamedMembers named_members = fulgurite::detail::NamedMembers();

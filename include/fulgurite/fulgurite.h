@@ -1,6 +1,8 @@
 #pragma once
 // Everything a program needs.
 #include <fulgurite/detail/requirements.h>
+#include <fulgurite/fractional_pooling.h>
+#include <fulgurite/packed_sequence.h>
 
 #include <fulgurite/accessor.h>
 #include <fulgurite/activation_layers.h>

@@ -158,20 +158,6 @@ Tensor avg_pool3d(const Tensor& input, const Dims& kernel_size, const AvgPoolFun
                     {}, at);
 }
 
-/// Options of fractional_max_pool2d: one of both; members are given in this order.
-struct FractionalMaxPoolOptions {
-  fulgurite::detail::NamedMembers named_members = fulgurite::detail::NamedMembers();
-  Dims output_size = {};
-  Numbers output_ratio = {};  // of the input's sizes, above 0 and below 1
-};
-/// Throws UserError unless exactly one of the options is given.
-Dims fractional_output_size(const Tensor& input, const FractionalMaxPoolOptions& options, SourceLocation at);
-template <int = 0>
-Tensor fractional_max_pool2d(const Tensor& input, const Dims& kernel_size, const FractionalMaxPoolOptions& options,
-                             SourceLocation at = SourceLocation::here()) {
-  return fractional_max_pool2d(input, kernel_size, fractional_output_size(input, options, at), Tensor(), at);
-}
-
 }  // namespace fulgurite::nn
 #pragma GCC visibility pop
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,6 +45,8 @@ class Optimizer {
 
   /// The parameters, group by group.
   std::vector<Tensor> parameters() const;
+  /// The parameters of one group.
+  std::vector<Tensor> parameters_of_group(size_t group) const;
   size_t group_count() const { return groups_.size(); }
   double learning_rate(size_t group = 0) const;
   /// Sets the rate of a group or of all; later schedules start from it. Throws UserError unless it is a number of at
@@ -72,6 +75,7 @@ class Optimizer {
   struct StateSpec {
     const char* name;
     bool like_parameter;
+    std::optional<Shape> shape = {};  // of the parameter's dtype, instead of both
   };
   void add_parameter(const Tensor& value, std::initializer_list<StateSpec> state);
   virtual void update(const Parameter& parameter, const Tensor& gradient, SourceLocation at) = 0;
@@ -121,6 +125,8 @@ class SGD final : public Optimizer {
   explicit SGD(const std::vector<Tensor>& parameters, const SGDOptions& options = {},
                SourceLocation at = SourceLocation::here());
   explicit SGD(const std::vector<ParameterGroup<SGDOptions>>& groups, SourceLocation at = SourceLocation::here());
+  /// Adds parameters with options of their own, as when frozen layers begin to train.
+  void add_param_group(const ParameterGroup<SGDOptions>& group, SourceLocation at = SourceLocation::here());
 
  private:
   void update(const Parameter&, const Tensor& gradient, SourceLocation) override;
@@ -143,6 +149,8 @@ class Adam final : public Optimizer {
   explicit Adam(const std::vector<Tensor>& parameters, const AdamOptions& options = {},
                 SourceLocation at = SourceLocation::here());
   explicit Adam(const std::vector<ParameterGroup<AdamOptions>>& groups, SourceLocation at = SourceLocation::here());
+  /// Adds parameters with options of their own.
+  void add_param_group(const ParameterGroup<AdamOptions>& group, SourceLocation at = SourceLocation::here());
 
  private:
   void update(const Parameter&, const Tensor& gradient, SourceLocation) override;
@@ -165,6 +173,8 @@ class AdamW final : public Optimizer {
   explicit AdamW(const std::vector<Tensor>& parameters, const AdamWOptions& options = {},
                  SourceLocation at = SourceLocation::here());
   explicit AdamW(const std::vector<ParameterGroup<AdamWOptions>>& groups, SourceLocation at = SourceLocation::here());
+  /// Adds parameters with options of their own.
+  void add_param_group(const ParameterGroup<AdamWOptions>& group, SourceLocation at = SourceLocation::here());
 
  private:
   void update(const Parameter&, const Tensor& gradient, SourceLocation) override;

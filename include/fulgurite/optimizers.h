@@ -107,6 +107,15 @@ struct MuonOptions {
   int64_t ns_steps = 5;
   std::string adjust_lr_fn = "original";  // or "match_rms_adamw", "spectral_unclamped"
 };
+/// Options of Adafactor; members are given in this order.
+struct AdafactorOptions {
+  double lr = 1e-2;
+  double beta2_decay = -0.8;                                  // at most 0
+  std::pair<std::optional<double>, double> eps = {{}, 1e-3};  // of the mean squares, by default the dtype's; of sizes
+  double d = 1;                                               // the largest root mean square of an update, at least 1
+  double weight_decay = 0;
+  bool maximize = false;
+};
 /// Options of LBFGS; members are given in this order.
 struct LBFGSOptions {
   double lr = 1;
@@ -127,6 +136,8 @@ class OptimizerWith : public Optimizer {
       : OptimizerWith(std::vector<ParameterGroup<Options>>{{parameters, options}}, at) {}
   explicit OptimizerWith(const std::vector<ParameterGroup<Options>>& groups,
                          SourceLocation at = SourceLocation::here());
+  /// Adds parameters with options of their own, as when frozen layers begin to train.
+  void add_param_group(const ParameterGroup<Options>& group, SourceLocation at = SourceLocation::here());
 
  private:
   void add_parameter_with(const Tensor& parameter, const Options& options, SourceLocation);
@@ -154,6 +165,9 @@ using ASGD = OptimizerWith<ASGDOptions>;
 using Lion = OptimizerWith<LionOptions>;
 /// Momentum made orthogonal by Newton and Schulz's iteration in bf16, for matrices.
 using Muon = OptimizerWith<MuonOptions>;
+
+/// Adam whose mean squares of a matrix are stored as those of its rows and columns (Shazeer and Stern 2018).
+using Adafactor = OptimizerWith<AdafactorOptions>;
 
 /// The method of Broyden, Fletcher, Goldfarb and Shanno with a limited memory (torch.optim.LBFGS). Its step evaluates
 /// the loss several times and reads it, so it runs in eager mode or ends pieces of a traced function.

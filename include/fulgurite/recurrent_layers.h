@@ -10,6 +10,7 @@
 
 #include <fulgurite/activation_layers.h>
 #include <fulgurite/detail/given.h>
+#include <fulgurite/packed_sequence.h>
 #include <fulgurite/tensor.h>
 
 #include <fulgurite/detail/hide_macros.h>
@@ -85,6 +86,10 @@ struct RNN : RecurrentLayer {
   /// Without a first state it is zero.
   std::tuple<Tensor, Tensor> operator()(const Tensor& x, const Tensor& state = {},
                                         SourceLocation at = SourceLocation::here()) const;
+  /// The same for sequences of unequal lengths: the state after each one's last step, in the order of the sequences.
+  std::tuple<utils::rnn::PackedSequence, Tensor> operator()(const utils::rnn::PackedSequence& x,
+                                                            const Tensor& state = {},
+                                                            SourceLocation at = SourceLocation::here()) const;
 };
 
 /// Long short-term memory.
@@ -97,6 +102,9 @@ struct LSTM : RecurrentLayer {
   std::tuple<Tensor, State> operator()(const Tensor& x, SourceLocation at = SourceLocation::here()) const;
   std::tuple<Tensor, State> operator()(const Tensor& x, const State& state,
                                        SourceLocation at = SourceLocation::here()) const;
+  /// The same for sequences of unequal lengths.
+  std::tuple<utils::rnn::PackedSequence, State> operator()(const utils::rnn::PackedSequence& x, const State& state = {},
+                                                           SourceLocation at = SourceLocation::here()) const;
 };
 
 /// Gated recurrent units.
@@ -106,6 +114,10 @@ struct GRU : RecurrentLayer {
       SourceLocation at = SourceLocation::here());
   std::tuple<Tensor, Tensor> operator()(const Tensor& x, const Tensor& state = {},
                                         SourceLocation at = SourceLocation::here()) const;
+  /// The same for sequences of unequal lengths.
+  std::tuple<utils::rnn::PackedSequence, Tensor> operator()(const utils::rnn::PackedSequence& x,
+                                                            const Tensor& state = {},
+                                                            SourceLocation at = SourceLocation::here()) const;
 };
 
 /// Options of cells; members are given in this order.

@@ -83,16 +83,6 @@ using LPPool1d = LPPool<1>;
 using LPPool2d = LPPool<2>;
 using LPPool3d = LPPool<3>;
 
-/// The maxima of output_size windows of kernel_size at random, slowly growing distances, and their indices in the
-/// image (Graham 2014). Images [N, C, H, W] or [C, H, W]; `samples`, [N, C, 2] from 0 to below 1, chooses the windows
-/// along the width and the height and is drawn if undefined. Throws UserError for windows that do not fit.
-/// (torch.nn.functional.fractional_max_pool2d)
-std::tuple<Tensor, Tensor> fractional_max_pool2d_with_indices(const Tensor& input, const Dims& kernel_size,
-                                                              const Dims& output_size, const Tensor& samples = {},
-                                                              SourceLocation at = SourceLocation::here());
-Tensor fractional_max_pool2d(const Tensor& input, const Dims& kernel_size, const Dims& output_size,
-                             const Tensor& samples = {}, SourceLocation at = SourceLocation::here());
-
 extern template struct MaxUnpool<1>;
 extern template struct MaxUnpool<2>;
 extern template struct MaxUnpool<3>;

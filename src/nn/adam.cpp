@@ -68,14 +68,16 @@ AdamW::AdamW(const std::vector<Tensor>& parameters, const AdamWOptions& options,
     : AdamW(std::vector<ParameterGroup<AdamWOptions>>{{parameters, options}}, at) {}
 
 AdamW::AdamW(const std::vector<ParameterGroup<AdamWOptions>>& groups, SourceLocation at) {
-  for (const auto& group : groups) {
-    check_settings(group.options, at);
-    options_.push_back(group.options);
-    add_group(group.options.lr);
-    for (const Tensor& parameter : group.parameters) {
-      add_parameter(parameter, {{"step", false}, {"exp_avg", true}, {"exp_avg_sq", true}});
-      if (group.options.amsgrad) add_state(parameter_count() - 1, {{"max_exp_avg_sq", true}});
-    }
+  for (const auto& group : groups) add_param_group(group, at);
+}
+
+void AdamW::add_param_group(const ParameterGroup<AdamWOptions>& group, SourceLocation at) {
+  check_settings(group.options, at);
+  options_.push_back(group.options);
+  add_group(group.options.lr);
+  for (const Tensor& parameter : group.parameters) {
+    add_parameter(parameter, {{"step", false}, {"exp_avg", true}, {"exp_avg_sq", true}});
+    if (group.options.amsgrad) add_state(parameter_count() - 1, {{"max_exp_avg_sq", true}});
   }
 }
 
@@ -97,14 +99,16 @@ Adam::Adam(const std::vector<Tensor>& parameters, const AdamOptions& options, So
     : Adam(std::vector<ParameterGroup<AdamOptions>>{{parameters, options}}, at) {}
 
 Adam::Adam(const std::vector<ParameterGroup<AdamOptions>>& groups, SourceLocation at) {
-  for (const auto& group : groups) {
-    check_settings(group.options, at);
-    options_.push_back(group.options);
-    add_group(group.options.lr);
-    for (const Tensor& parameter : group.parameters) {
-      add_parameter(parameter, {{"step", false}, {"exp_avg", true}, {"exp_avg_sq", true}});
-      if (group.options.amsgrad) add_state(parameter_count() - 1, {{"max_exp_avg_sq", true}});
-    }
+  for (const auto& group : groups) add_param_group(group, at);
+}
+
+void Adam::add_param_group(const ParameterGroup<AdamOptions>& group, SourceLocation at) {
+  check_settings(group.options, at);
+  options_.push_back(group.options);
+  add_group(group.options.lr);
+  for (const Tensor& parameter : group.parameters) {
+    add_parameter(parameter, {{"step", false}, {"exp_avg", true}, {"exp_avg_sq", true}});
+    if (group.options.amsgrad) add_state(parameter_count() - 1, {{"max_exp_avg_sq", true}});
   }
 }
 
@@ -127,14 +131,16 @@ SGD::SGD(const std::vector<Tensor>& parameters, const SGDOptions& options, Sourc
     : SGD(std::vector<ParameterGroup<SGDOptions>>{{parameters, options}}, at) {}
 
 SGD::SGD(const std::vector<ParameterGroup<SGDOptions>>& groups, SourceLocation at) {
-  for (const auto& group : groups) {
-    check_settings(group.options, at);
-    options_.push_back(group.options);
-    add_group(group.options.lr);
-    for (const Tensor& parameter : group.parameters) {
-      if (group.options.momentum == 0) add_parameter(parameter, {});
-      else add_parameter(parameter, {{"momentum_buffer", true}, {"started", false}});
-    }
+  for (const auto& group : groups) add_param_group(group, at);
+}
+
+void SGD::add_param_group(const ParameterGroup<SGDOptions>& group, SourceLocation at) {
+  check_settings(group.options, at);
+  options_.push_back(group.options);
+  add_group(group.options.lr);
+  for (const Tensor& parameter : group.parameters) {
+    if (group.options.momentum == 0) add_parameter(parameter, {});
+    else add_parameter(parameter, {{"momentum_buffer", true}, {"started", false}});
   }
 }
 

@@ -74,8 +74,9 @@ void Optimizer::add_parameter(const Tensor& value, std::initializer_list<StateSp
 void Optimizer::add_state(size_t index, std::initializer_list<StateSpec> state) {
   Parameter& parameter = parameters_[index];
   for (const StateSpec& spec : state) {
-    const Tensor zero = spec.like_parameter ? zeros(Dims(parameter.value.shape()), {.dtype = parameter.value.dtype()})
-                                            : zeros({}, {.dtype = number_dtype(parameter.value)});
+    const Shape shape = spec.shape.value_or(spec.like_parameter ? parameter.value.shape() : Shape());
+    const Dtype dtype = spec.like_parameter || spec.shape ? parameter.value.dtype() : number_dtype(parameter.value);
+    const Tensor zero = zeros(Dims(shape), {.dtype = dtype});
     zero.set_name(text::cat(spec.name, "_", index));
     parameter.state.emplace_back(spec.name, zero);
   }
@@ -136,6 +137,14 @@ void Optimizer::zero_grad(bool set_to_none) {
 std::vector<Tensor> Optimizer::parameters() const {
   std::vector<Tensor> out;
   for (const Parameter& parameter : parameters_) out.push_back(parameter.value);
+  return out;
+}
+
+std::vector<Tensor> Optimizer::parameters_of_group(size_t group) const {
+  static_cast<void>(group_at(group));
+  std::vector<Tensor> out;
+  for (const Parameter& parameter : parameters_)
+    if (parameter.group == group) out.push_back(parameter.value);
   return out;
 }
 

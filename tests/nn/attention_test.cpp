@@ -129,3 +129,32 @@ TEST("a Transformer decoder layer") {
   const nn::TransformerDecoder decoder(layer, 2);
   expect(decoder(wave({3, 1, 4}), wave({2, 1, 4}, 1)).shape() == Shape({3, 1, 4}));
 }
+
+TEST("multi_head_attention_forward is the layer with given parameters") {
+  nn::MultiheadAttention layer(8, 2, {.kdim = 4, .vdim = 6, .dtype = Dtype::f64});
+  fill(layer);
+  nn::MultiheadAttention one(8, 2, {.add_bias_kv = true, .add_zero_attn = true, .dtype = Dtype::f64});
+  fill(one);
+  const Tensor q = wave({3, 2, 8}), k = wave({5, 2, 4}), v = wave({5, 2, 6});
+  const auto [y, weights] = nn::multi_head_attention_forward(q, k, v, 8, 2, {}, layer.in_proj_bias, {}, {}, false, 0.0,
+                                                             layer.out_proj.weight, layer.out_proj.bias,
+                                                             {.use_separate_proj_weight = true,
+                                                              .q_proj_weight = layer.q_proj_weight,
+                                                              .k_proj_weight = layer.k_proj_weight,
+                                                              .v_proj_weight = layer.v_proj_weight});
+  const auto [expected, expected_weights] = layer(q, k, v);
+  expect_equal(values(y), values(expected));
+  expect_equal(values(weights), values(expected_weights));
+  const Tensor mask = triu(ones({3, 3}), 1).to(Dtype::boolean);
+  const auto [masked, none] = nn::multi_head_attention_forward(
+      q, q, q, 8, 2, one.in_proj_weight, one.in_proj_bias, one.bias_k, one.bias_v, true, 0.0, one.out_proj.weight,
+      one.out_proj.bias, {.need_weights = false, .attn_mask = mask});
+  expect_equal(values(masked), values(std::get<0>(one(q, q, q, {.need_weights = false, .attn_mask = mask}))));
+  expect(!none.defined());
+  expect_error(
+      [&] {
+        nn::multi_head_attention_forward(q, q, q, 6, 2, one.in_proj_weight, one.in_proj_bias, {}, {}, false, 0.0,
+                                         one.out_proj.weight, one.out_proj.bias);
+      },
+      "multi_head_attention_forward: the query's last size must be embed_dim_to_check = 6, not cpu f64[3, 2, 8]");
+}

@@ -248,3 +248,64 @@ TEST("gradients are limited element by element") {
   optim::clip_grad_value_({x}, 1);
   expect_near(x.grad().to_vector<float>(), {-1, 0.5, 1});
 }
+
+TEST("Adafactor steps as PyTorch's does") {
+  // By a run of PyTorch 2.15
+  compare([](const Tensor& x) { return std::make_unique<optim::Adafactor>(Parameters{x}); },
+          {0.801531176541, -1.01900637037, 1.11443595598, 0.00610109177234, 1.04394238155, 0.111685261684});
+  compare(
+      [](const Tensor& x) {
+        return std::make_unique<optim::Adafactor>(
+            Parameters{x},
+            optim::AdafactorOptions{.lr = 0.05, .beta2_decay = -0.6, .eps = {1e-6, 1e-2}, .d = 2, .weight_decay = 0.1});
+      },
+      {0.827303402828, -0.988045944009, 1.32379221706, -6.29898219849e-60, 1.04120389708, -1.5477912471});
+  const Tensor x = linspace(-1, 1.5, 6, {.dtype = Dtype::f64}).requires_grad_();
+  optim::Adafactor optimizer({x});
+  for (int i = 0; i < 50; ++i) {
+    optimizer.zero_grad();
+    loss_of(x.reshape({2, 3})).backward();
+    optimizer.step();
+  }
+  expect_near(values(x), {-0.635130934943, -0.85105379895, 0.427226650837, 0.171181128489, 1.0439424995, 1.10130140645},
+              1e-9);
+  const Tensor matrix = zeros({4, 7}).requires_grad_();
+  const auto state = optim::Adafactor({matrix}).state_dict();
+  expect_equal(state.at("0.row_var").shape(), Shape{4, 1});
+  expect_equal(state.at("0.col_var").shape(), Shape{1, 7});
+  expect_error([&] { optim::Adafactor({matrix}, {.beta2_decay = 0.5}); },
+               "Adafactor: invalid beta2_decay: 0.5; it must be at most 0");
+  expect_error([&] { optim::Adafactor({matrix}, {.d = 0.5}); },
+               "Adafactor: invalid clipping threshold d: 0.5; it must be at least 1");
+  expect_error(
+      [&] {
+        optim::Adafactor({matrix}, {.eps = {-1.0, 1e-3}});
+      },
+      "Adafactor: invalid epsilon value eps.first: -1.0; it must be a finite number of at least 0");
+}
+
+TEST("a group that is added later trains with its own options") {
+  const Tensor body = ones({2}).requires_grad_(), head = ones({2}).requires_grad_();
+  optim::SGD sgd({head}, {.lr = 0.5});
+  optim::AdamW adamw({head}, {.lr = 0.5, .weight_decay = 0});
+  optim::RMSprop rmsprop({head});
+  sgd.add_param_group({.parameters = {body}, .options = {.lr = 0.25}});
+  adamw.add_param_group({{body}, {.lr = 0.125, .weight_decay = 0}});
+  rmsprop.add_param_group({{body}, {.lr = 0.1}});
+  expect_equal(sgd.group_count(), 2u);
+  expect_equal(adamw.learning_rate(1), 0.125);
+  expect_equal(rmsprop.parameters().size(), 2u);
+  expect(sgd.parameters_of_group(1)[0].is_same(body));
+  ((head + body) * 2).sum().backward();
+  sgd.step();
+  expect_equal(values(head), std::vector<double>{0, 0});
+  expect_equal(values(body), std::vector<double>{0.5, 0.5});
+  adamw.step();
+  expect_near(values(body), {0.375, 0.375}, 1e-6);
+  expect_error([&] { sgd.add_param_group({{body}, {}}); }, "the parameter cpu f32[2] was given to the optimizer twice");
+  expect_error(
+      [&] {
+        sgd.add_param_group({{}, {.lr = -1}});
+      },
+      "SGD: invalid learning rate lr: -1.0; it must be a finite number of at least 0");
+}

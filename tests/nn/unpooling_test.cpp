@@ -185,6 +185,38 @@ TEST("fractional_max_pool2d pools windows at the distances that samples choose")
                "fractional_max_pool2d: samples must be [1, 2, 2], not cpu f64[2, 2]");
 }
 
+TEST("fractional_max_pool3d pools windows of volumes") {
+  const Tensor samples = tensor({{{0.1, 0.8, 0.4}, {0.55, 0.3, 0.9}}}, {.dtype = Dtype::f64});
+  const Tensor volumes = wave({1, 2, 4, 5, 3}).detach().requires_grad_();
+  const auto [pooled, indices] = nn::fractional_max_pool3d_with_indices(volumes, {2, 2, 1}, {2, 3, 2}, samples);
+  expect_near(values(pooled),
+              {0.863209366649, 0.990607355695, 0.863209366649, 0.990607355695, 0.854598908088, 0.992766405836,
+               0.836655638536, 0.996241928755, 0.817766254526, 0.994644773878, 0.827327900595, 0.997557418908,
+               0.787705226984, 0.998590872412, 0.797952116723, 0.999810580553, 0.777235631526, 0.999341997081,
+               0.766546290389, 0.999996490346, 0.766546290389, 0.999520158581, 0.755640225739, 0.999899673897},
+              1e-9);
+  expect_equal(indices.to_vector<int64_t>(), std::vector<int64_t>{3,  20, 3, 20, 12, 29, 30, 47, 48, 38, 39, 56,
+                                                                  15, 5,  6, 23, 24, 14, 33, 32, 33, 50, 42, 41});
+  const auto pool = [&](const std::vector<Tensor>& x) {
+    return std::vector<Tensor>{nn::fractional_max_pool3d(x[0], 2, {2, 3, 2}, samples)};
+  };
+  expect_equal(gradcheck(pool, {volumes}), "");
+  const nn::FractionalMaxPool3d layer(2, {.output_ratio = {0.5, 0.6, 0.7}});
+  expect_equal(layer(volumes).shape(), Shape{1, 2, 2, 3, 2});
+  expect_error([&] { nn::fractional_max_pool3d(volumes(0, 0), 2, 2); },
+               "fractional_max_pool3d: the input must be floating, [N, C, D, H, W] or [C, D, H, W]");
+  expect_error(
+      [&] {
+        nn::fractional_max_pool3d(volumes, 2, {3, 5, 2}, samples);
+      },
+      "fractional_max_pool3d: 5 windows of 2 do not fit into a size of 5");
+  expect_error(
+      [] {
+        nn::FractionalMaxPool3d(2, {.output_ratio = {0.5, 0.6}});
+      },
+      "fractional_max_pool3d: output_ratio must be 1 or 3 numbers, not 2");
+}
+
 TEST("RReLU draws slopes in training and takes their mean otherwise") {
   const Tensor x = wave({7});
   expect_near(values(nn::rrelu(x, 0.1, 0.3)),

@@ -28,10 +28,10 @@ int64_t block_size(int64_t size, int64_t count, int64_t unit) {
 // small that packing its operands dominates, and at least two if that leaves each some microseconds. If nothing is
 // packed a block takes ten microseconds: threads read memory at different speeds, and with one block each they waited
 // for one another almost half of the time.
-int64_t wanted_blocks(int64_t m, int64_t n, int64_t k, int64_t batch, int64_t few_rows) {
+int64_t wanted_blocks(int64_t m, int64_t n, int64_t k, int64_t batch, int64_t row_limit) {
   const double operations = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   // With few rows or columns the other operand is read from memory once.
-  const bool is_streamed = m <= few_rows || n <= 16;
+  const bool is_streamed = m <= row_limit || n <= 16;
   const double by_size = static_cast<double>(m) * static_cast<double>(n) / (512 * 384);
   double wanted = is_streamed ? operations / 3e5 : std::min(operations / 16e6, by_size);
   if (wanted < 2 && batch < 4 && operations > 4e5) wanted = 2;
@@ -42,8 +42,8 @@ int64_t wanted_blocks(int64_t m, int64_t n, int64_t k, int64_t batch, int64_t fe
 // A function of the sizes alone, so that results do not depend on the threads. Chooses the division into that many
 // blocks whose operands are packed least often: A for each block of columns, B, which is more expensive, for each block
 // of rows.
-Blocks cut(int64_t m, int64_t n, int64_t k, int64_t batch, int64_t few_rows) {
-  const int64_t wanted = wanted_blocks(m, n, k, batch, few_rows);
+Blocks cut(int64_t m, int64_t n, int64_t k, int64_t batch, int64_t row_limit) {
+  const int64_t wanted = wanted_blocks(m, n, k, batch, row_limit);
   Blocks best{};
   double least = 0;
   for (int64_t count = 1; count <= wanted; ++count) {
@@ -140,9 +140,9 @@ void gemm(const GemmCall& call) {
   for (const int64_t size : call.batch) batch *= size;
   if (call.m == 0 || call.n == 0 || batch == 0) return;
   const int64_t bytes = size_of(call.dtype);
-  const int64_t few_rows =
+  const int64_t row_limit =
       call.codes == nullptr && call.b.row == 1 ? kernel_set().max_few_rows(call.dtype, call.n * call.k * bytes) : 16;
-  const Blocks blocks = cut(call.m, call.n, call.k, batch, few_rows);
+  const Blocks blocks = cut(call.m, call.n, call.k, batch, row_limit);
   const int64_t per_gemm = blocks.row_count * blocks.column_count;
   const auto body = [&](int64_t begin, int64_t end) {
     for (int64_t index = begin; index < end; ++index) {
@@ -171,7 +171,7 @@ void gemm(const GemmCall& call) {
       block.bias_stride = call.bias_stride;
       block.codes = call.codes;
       block.first_code_row = column;
-      block.max_few_rows = few_rows;
+      block.max_few_rows = row_limit;
       multiply_serially(block);
     }
   };

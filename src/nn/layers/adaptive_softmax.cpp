@@ -12,51 +12,6 @@ namespace fulgurite::nn {
 
 namespace {
 
-void check_one(bool has_size, bool has_ratio, SourceLocation at) {
-  if (has_size == has_ratio)
-    throw UserError("fractional_max_pool2d: give output_size or output_ratio, one of both", at);
-}
-
-// Both sides of an image for one number.
-double ratio_of(const std::vector<double>& ratio, size_t side) { return ratio[ratio.size() == 1 ? 0 : side]; }
-
-Dims sizes_by_ratio(const Tensor& input, const std::vector<double>& ratio, SourceLocation at) {
-  Shape out;
-  for (size_t side = 0; side < 2; ++side) {
-    const double factor = ratio_of(ratio, side);
-    if (!(factor > 0 && factor < 1))
-      throw UserError(text::cat("fractional_max_pool2d: output_ratio must be above 0 and below 1, not ", factor), at);
-    const int64_t size = input.size(static_cast<int>(side) - 2);
-    out.push_back(static_cast<int64_t>(static_cast<double>(size) * factor));
-  }
-  return Dims(out);
-}
-
-}  // namespace
-
-Dims fractional_output_size(const Tensor& input, const FractionalMaxPoolOptions& options, SourceLocation at) {
-  check_one(!options.output_size.empty(), !options.output_ratio.empty(), at);
-  if (!options.output_size.empty()) return options.output_size;
-  if (!input.defined() || input.ndim() < 3)
-    throw UserError("fractional_max_pool2d: the input is [N, C, H, W] or [C, H, W]", at);
-  std::vector<double> ratio;
-  for (size_t i = 0; i < options.output_ratio.size(); ++i) ratio.push_back(options.output_ratio.data()[i]);
-  return sizes_by_ratio(input, ratio, at);
-}
-
-FractionalMaxPool2d::FractionalMaxPool2d(const Dims& kernel_size, const FractionalMaxPoolOptions& options,
-                                         SourceLocation at)
-    : kernel_size(kernel_size.to_vector()), output_size(options.output_size.to_vector()) {
-  for (size_t i = 0; i < options.output_ratio.size(); ++i) output_ratio.push_back(options.output_ratio.data()[i]);
-  check_one(!output_size.empty(), !output_ratio.empty(), at);
-}
-Tensor FractionalMaxPool2d::operator()(const Tensor& x, SourceLocation at) const {
-  const Dims sizes = output_size.empty() ? sizes_by_ratio(x, output_ratio, at) : Dims(output_size);
-  return fractional_max_pool2d(x, Dims(kernel_size), sizes, {}, at);
-}
-
-namespace {
-
 void check_cutoffs(const std::vector<int64_t>& cutoffs, int64_t n_classes, SourceLocation at) {
   int64_t before = 0;
   for (const int64_t cutoff : cutoffs) {

@@ -155,6 +155,47 @@ std::tuple<Tensor, Tensor> MultiheadAttention::operator()(const Tensor& query, c
   return {dims == 2 ? squeeze(y, 1, at) : batch_first ? transpose(y, 0, 1, at) : y, weights};
 }
 
+std::tuple<Tensor, Tensor> multi_head_attention_forward(
+    const Tensor& query, const Tensor& key, const Tensor& value, int64_t embed_dim_to_check, int64_t num_heads,
+    const Tensor& in_proj_weight, const Tensor& in_proj_bias, const Tensor& bias_k, const Tensor& bias_v,
+    bool add_zero_attn, double dropout_p, const Tensor& out_proj_weight, const Tensor& out_proj_bias,
+    const MultiheadAttentionForwardOptions& options, SourceLocation at) {
+  constexpr const char* name = "multi_head_attention_forward";
+  if (!query.defined() || query.ndim() < 1 || query.size(-1) != embed_dim_to_check)
+    throw UserError(text::cat(name, ": the query's last size must be embed_dim_to_check = ", embed_dim_to_check,
+                              ", not ", query.defined() ? type_text(query) : "undefined"),
+                    at);
+  if (num_heads < 1 || embed_dim_to_check % num_heads != 0)
+    throw UserError(text::cat(name, ": embed_dim_to_check = ", embed_dim_to_check,
+                              " must be a multiple of num_heads = ", num_heads),
+                    at);
+  MultiheadAttention layer;
+  if (options.use_separate_proj_weight) {
+    layer.q_proj_weight = options.q_proj_weight;
+    layer.k_proj_weight = options.k_proj_weight;
+    layer.v_proj_weight = options.v_proj_weight;
+  } else {
+    layer.in_proj_weight = in_proj_weight;
+  }
+  layer.in_proj_bias = in_proj_bias;
+  layer.bias_k = bias_k;
+  layer.bias_v = bias_v;
+  layer.out_proj.weight = out_proj_weight;
+  layer.out_proj.bias = out_proj_bias;
+  layer.embed_dim = embed_dim_to_check;
+  layer.num_heads = num_heads;
+  layer.dropout = dropout_p;
+  layer.add_zero_attn = add_zero_attn;
+  layer.training = options.training;
+  return layer(query, key, value,
+               AttentionArguments{.key_padding_mask = options.key_padding_mask,
+                                  .need_weights = options.need_weights,
+                                  .attn_mask = options.attn_mask,
+                                  .average_attn_weights = options.average_attn_weights,
+                                  .is_causal = options.is_causal},
+               at);
+}
+
 Tensor causal_mask(int64_t size, SourceLocation at) {
   return triu(full({size, size}, -infinity, {.dtype = default_dtype()}, at), 1, at);
 }

@@ -58,27 +58,59 @@ CellState gru_cell(const Tensor& gates, const CellState& state, const CellWeight
   return {addcmul(candidate, update, difference, 1, at), {}};
 }
 
+using utils::rnn::PackedSequence;
+
 /// A sequence run through all layers and directions of a recurrent layer.
 class Run {
  public:
   Run(const RecurrentLayer& layer, Cell cell, bool has_cell_state, const char* name, SourceLocation at)
       : layer_(layer), cell_(cell), has_cell_state_(has_cell_state), name_(name), at_(at) {}
 
+  struct Results {
+    Tensor y, hidden, cell;  // cell: undefined without one
+  };
   /// The results and the last hidden and cell states.
-  std::tuple<Tensor, Tensor, Tensor> operator()(const Tensor& input, const Tensor& hidden, const Tensor& cell) const {
-    Tensor x = sequence(input);
-    const int64_t directions = layer_.bidirectional ? 2 : 1, count = layer_.num_layers * directions;
+  Results operator()(const Tensor& input, const Tensor& hidden, const Tensor& cell) const {
+    const Tensor x = sequence(input);
     const bool is_batch = input.ndim() == 3;
-    const Tensor h =
-        first_state(hidden, x, is_batch, count, layer_.proj_size > 0 ? layer_.proj_size : layer_.hidden_size, "hidden");
-    const Tensor c = has_cell_state_ ? first_state(cell, x, is_batch, count, layer_.hidden_size, "cell") : Tensor();
+    const Tensor h = first_state(hidden, x, x.size(1), is_batch, result_size(), "hidden");
+    const Tensor c = has_cell_state_ ? first_state(cell, x, x.size(1), is_batch, layer_.hidden_size, "cell") : Tensor();
+    const Results all = through_layers(x, h, c);
+    return {finished(all.y, is_batch), last(all.hidden, is_batch), last(all.cell, is_batch)};
+  }
+  /// The same for packed sequences; `y` has the rows of their data.
+  Results operator()(const PackedSequence& input, const Tensor& hidden, const Tensor& cell) {
+    if (!input.data.defined() || input.data.ndim() != 2 || input.batch_sizes.empty())
+      throw UserError(text::cat(name_, ": the packed sequence is empty, or its data is not [steps, features]"), at_);
+    check_features(input.data);
+    step_sizes_ = input.batch_sizes;
+    const Int count = input.batch_sizes[0];
+    const Tensor h = first_state(hidden, input.data, count, true, result_size(), "hidden");
+    const Tensor c =
+        has_cell_state_ ? first_state(cell, input.data, count, true, layer_.hidden_size, "cell") : Tensor();
+    const Tensor sorted_h = in_order(h, input.sorted_indices), sorted_c = in_order(c, input.sorted_indices);
+    const Results all = through_layers(input.data, sorted_h, sorted_c);
+    const Tensor last_h = in_order(all.hidden, input.unsorted_indices);
+    return {all.y, last_h, in_order(all.cell, input.unsorted_indices)};
+  }
+
+ private:
+  int64_t result_size() const { return layer_.proj_size > 0 ? layer_.proj_size : layer_.hidden_size; }
+  /// States [layers, N, width] of the sequences that `indices` lists.
+  Tensor in_order(const Tensor& state, const Tensor& indices) const {
+    return state.defined() && indices.defined() ? index_select(state, 1, indices, at_) : state;
+  }
+  /// All layers and directions over [T, N, features], or over packed rows; states are [layers * directions, N, width].
+  Results through_layers(Tensor x, const Tensor& h, const Tensor& c) const {
+    const int64_t directions = layer_.bidirectional ? 2 : 1;
     std::vector<Tensor> last_hidden, last_cell;
     for (int64_t l = 0; l < layer_.num_layers; ++l) {
       std::vector<Tensor> sides;
       for (int64_t d = 0; d < directions; ++d) {
         const int64_t index = l * directions + d;
         CellState state{select(h, 0, index, at_), has_cell_state_ ? select(c, 0, index, at_) : Tensor()};
-        sides.push_back(one_direction(x, weights(index), state, d == 1));
+        sides.push_back(step_sizes_.empty() ? one_direction(x, weights(index), state, d == 1)
+                                            : packed_direction(x, weights(index), state, d == 1));
         last_hidden.push_back(state.hidden);
         last_cell.push_back(state.cell);
       }
@@ -86,26 +118,29 @@ class Run {
       if (layer_.dropout > 0 && l + 1 < layer_.num_layers)
         x = nn::dropout(x, layer_.dropout, layer_.training, false, at_);
     }
-    return {finished(x, is_batch), last(last_hidden, is_batch), has_cell_state_ ? last(last_cell, is_batch) : Tensor()};
+    const Tensor hidden = stack(last_hidden, 0, at_);
+    return {x, hidden, has_cell_state_ ? stack(last_cell, 0, at_) : Tensor()};
   }
-
- private:
+  void check_features(const Tensor& x) const {
+    if (x.size(-1) != layer_.input_size)
+      throw UserError(
+          text::cat(name_, ": the input's last size must be input_size = ", layer_.input_size, ", not ", type_text(x)),
+          at_);
+  }
   /// [T, N, features]
   Tensor sequence(const Tensor& x) const {
     if (!x.defined()) throw UserError(text::cat(name_, ": the input is an undefined tensor"), at_);
     if (x.ndim() != 2 && x.ndim() != 3)
       throw UserError(text::cat(name_, ": the input has 2 or 3 dimensions, not ", type_text(x)), at_);
-    if (x.size(-1) != layer_.input_size)
-      throw UserError(
-          text::cat(name_, ": the input's last size must be input_size = ", layer_.input_size, ", not ", type_text(x)),
-          at_);
+    check_features(x);
     const Tensor batch = x.ndim() == 2 ? unsqueeze(x, 1, at_) : layer_.batch_first ? transpose(x, 0, 1, at_) : x;
     if (batch.size(0) == 0) throw UserError(text::cat(name_, ": the sequence has no steps: ", type_text(x)), at_);
     return batch;
   }
-  Tensor first_state(const Tensor& given, const Tensor& x, bool is_batch, int64_t count, int64_t width,
+  Tensor first_state(const Tensor& given, const Tensor& x, const Int& batch, bool is_batch, int64_t width,
                      const char* what) const {
-    const Shape wanted{count, x.size(1), width};
+    const int64_t count = layer_.num_layers * (layer_.bidirectional ? 2 : 1);
+    const Shape wanted{count, batch, width};
     if (!given.defined()) return zeros(Dims(wanted), {.dtype = x.dtype(), .device = x.device()}, at_);
     const Tensor state = !is_batch && given.ndim() == 2 ? unsqueeze(given, 1, at_) : given;
     if (!(state.shape() == wanted))
@@ -136,12 +171,49 @@ class Run {
     }
     return stack(out, 0, at_);
   }
+  /// The rows of a state from `first` on, `count` of them.
+  CellState rows(const CellState& state, int64_t first, int64_t count) const {
+    const Tensor hidden = narrow(state.hidden, 0, first, count, at_);
+    return {hidden, has_cell_state_ ? narrow(state.cell, 0, first, count, at_) : Tensor()};
+  }
+  CellState joined(const CellState& a, const CellState& b) const {
+    const Tensor hidden = cat({a.hidden, b.hidden}, 0, at_);
+    return {hidden, has_cell_state_ ? cat({a.cell, b.cell}, 0, at_) : Tensor()};
+  }
+  /// Over packed rows: a step has the rows of the sequences that reach it. Forward, the states of those that have ended
+  /// are kept; in reverse, those that begin get their first states. At the end `state` has the last states of all.
+  Tensor packed_direction(const Tensor& x, const CellWeights& w, CellState& state, bool is_reverse) const {
+    const Tensor all = linear(x, w.input, w.input_bias, at_);
+    const std::vector<Tensor> gates = split(all, step_sizes_, 0, at_);
+    std::vector<Tensor> out(gates.size());
+    const CellState first = state;
+    std::vector<CellState> ended;  // the shortest first
+    int64_t running = is_reverse ? step_sizes_.back() : step_sizes_[0];
+    state = rows(first, 0, running);
+    for (size_t step = 0; step < gates.size(); ++step) {
+      const size_t t = is_reverse ? gates.size() - 1 - step : step;
+      const int64_t size = step_sizes_[t];
+      if (size < running) {
+        ended.push_back(rows(state, size, running - size));
+        state = rows(state, 0, size);
+      } else if (size > running) {
+        state = joined(state, rows(first, running, size - running));
+      }
+      running = size;
+      state = cell_(gates[t], state, w, at_);
+      out[t] = state.hidden;
+    }
+    while (!ended.empty()) {
+      state = joined(state, ended.back());
+      ended.pop_back();
+    }
+    return cat(out, 0, at_);
+  }
   Tensor finished(const Tensor& x, bool is_batch) const {
     return !is_batch ? squeeze(x, 1, at_) : layer_.batch_first ? transpose(x, 0, 1, at_) : x;
   }
-  Tensor last(const std::vector<Tensor>& states, bool is_batch) const {
-    const Tensor all = stack(states, 0, at_);
-    return is_batch ? all : squeeze(all, 1, at_);
+  Tensor last(const Tensor& states, bool is_batch) const {
+    return is_batch || !states.defined() ? states : squeeze(states, 1, at_);
   }
 
   const RecurrentLayer& layer_;
@@ -149,6 +221,7 @@ class Run {
   bool has_cell_state_;
   const char* name_;
   SourceLocation at_;
+  std::vector<int64_t> step_sizes_;  // of a packed sequence
 };
 
 Tensor zero_state(const Tensor& x, int64_t hidden_size, SourceLocation at) {
@@ -172,6 +245,10 @@ bool is_relu(const std::string& nonlinearity, const char* name, SourceLocation a
   if (nonlinearity != "tanh" && nonlinearity != "relu")
     throw UserError(text::cat(name, ": nonlinearity must be \"tanh\" or \"relu\", not \"", nonlinearity, "\""), at);
   return nonlinearity == "relu";
+}
+
+PackedSequence with_data(const PackedSequence& x, const Tensor& data) {
+  return {data, x.batch_sizes, x.sorted_indices, x.unsorted_indices};
 }
 
 template <class Options>
@@ -220,6 +297,12 @@ std::tuple<Tensor, Tensor> RNN::operator()(const Tensor& x, const Tensor& state,
   const auto [y, h, c] = Run(*this, cell, false, "RNN", at)(x, state, {});
   return {y, h};
 }
+std::tuple<PackedSequence, Tensor> RNN::operator()(const PackedSequence& x, const Tensor& state,
+                                                   SourceLocation at) const {
+  const Cell cell = is_relu(nonlinearity, "RNN", at) ? rnn_cell<true> : rnn_cell<false>;
+  const auto [y, h, c] = Run(*this, cell, false, "RNN", at)(x, state, {});
+  return {with_data(x, y), h};
+}
 
 LSTM::LSTM(int64_t input_size, int64_t hidden_size, const LSTMOptions& options, SourceLocation at) {
   set_options(*this, input_size, hidden_size, options);
@@ -233,6 +316,11 @@ std::tuple<Tensor, LSTM::State> LSTM::operator()(const Tensor& x, const State& s
   const auto [y, h, c] = Run(*this, lstm_cell, true, "LSTM", at)(x, std::get<0>(state), std::get<1>(state));
   return {y, State(h, c)};
 }
+std::tuple<PackedSequence, LSTM::State> LSTM::operator()(const PackedSequence& x, const State& state,
+                                                         SourceLocation at) const {
+  const auto [y, h, c] = Run(*this, lstm_cell, true, "LSTM", at)(x, std::get<0>(state), std::get<1>(state));
+  return {with_data(x, y), State(h, c)};
+}
 
 GRU::GRU(int64_t input_size, int64_t hidden_size, const GRUOptions& options, SourceLocation at) {
   set_options(*this, input_size, hidden_size, options);
@@ -241,6 +329,11 @@ GRU::GRU(int64_t input_size, int64_t hidden_size, const GRUOptions& options, Sou
 std::tuple<Tensor, Tensor> GRU::operator()(const Tensor& x, const Tensor& state, SourceLocation at) const {
   const auto [y, h, c] = Run(*this, gru_cell, false, "GRU", at)(x, state, {});
   return {y, h};
+}
+std::tuple<PackedSequence, Tensor> GRU::operator()(const PackedSequence& x, const Tensor& state,
+                                                   SourceLocation at) const {
+  const auto [y, h, c] = Run(*this, gru_cell, false, "GRU", at)(x, state, {});
+  return {with_data(x, y), h};
 }
 
 RecurrentCell::RecurrentCell(int64_t gates, int64_t input_size, int64_t width, const CellOptions& options,

@@ -83,27 +83,6 @@ Tensor max_unpool(const Tensor& input, const Tensor& indices, const Dims& kernel
   return reshape(scatter(zero, -1, index, source, at), whole, at);
 }
 
-/// The first index of each window of one dimension: [N, C, windows].
-Tensor window_starts(const Tensor& samples, int64_t size, int64_t windows, int64_t kernel, SourceLocation at) {
-  const Tensor u = unsqueeze(samples, -1, at);
-  if (windows == 1) return full_like(u, size - kernel, {.dtype = Dtype::i64}, at);
-  const Tensor ratio = div(full_like(u, size - kernel, {}, at), windows - 1, {}, at);
-  const Tensor steps = add(u, arange(windows - 1, {.dtype = samples.dtype()}, at), 1, at);
-  const Tensor ends = mul(steps, ratio, at).to(Dtype::i64, at), offset = mul(u, ratio, at).to(Dtype::i64, at);
-  return cat({sub(ends, offset, 1, at), full_like(offset, size - kernel, {}, at)}, -1, at);
-}
-
-void check_windows(const Tensor& input, const Sizes& kernel, const Sizes& windows, SourceLocation at) {
-  for (int d = 0; d < 2; ++d) {
-    const int64_t size = input.size(d - 2).hint();
-    const auto i = static_cast<size_t>(d);
-    if (kernel[i] < 1 || windows[i] < 1 || windows[i] + kernel[i] - 1 > size)
-      throw UserError(text::cat("fractional_max_pool2d: ", windows[i], " windows of ", kernel[i],
-                                " do not fit into a size of ", size),
-                      at);
-  }
-}
-
 }  // namespace
 
 Tensor max_unpool1d(const Tensor& input, const Tensor& indices, const Dims& kernel, const Dims& stride,
@@ -158,45 +137,6 @@ Tensor LPPool<count>::operator()(const Tensor& x, SourceLocation at) const {
     const std::optional<int64_t> step = stride.empty() ? std::nullopt : std::optional<int64_t>(stride[0]);
     return lp_pool1d(x, norm_type, kernel_size.at(0), step, ceil_mode, at);
   }
-}
-
-std::tuple<Tensor, Tensor> fractional_max_pool2d_with_indices(const Tensor& input, const Dims& kernel_size,
-                                                              const Dims& output_size, const Tensor& samples,
-                                                              SourceLocation at) {
-  constexpr const char* function = "fractional_max_pool2d";
-  if (!input.defined() || !is_floating(input.dtype()) || (input.dim() != 3 && input.dim() != 4))
-    throw UserError(text::cat(function, ": the input must be floating, [N, C, H, W] or [C, H, W]"), at);
-  const Sizes kernel = window(kernel_size, 2, function, "kernel_size", at);
-  const Sizes windows = window(output_size, 2, function, "output_size", at);
-  check_windows(input, kernel, windows, at);
-  const Tensor images = input.dim() == 3 ? unsqueeze(input, 0, at) : input;
-  const Int batch = images.size(0), channels = images.size(1), height = images.size(2), width = images.size(3);
-  const Tensor drawn = samples.defined() ? samples : rand({batch, channels, 2}, {.dtype = input.dtype()}, at);
-  if (drawn.shape() != Shape{batch, channels, 2})
-    throw UserError(text::cat(function, ": samples must be ", Shape{batch, channels, 2}, ", not ", type_text(drawn)),
-                    at);
-  const Tensor for_columns = select(drawn, 2, 0, at), for_rows = select(drawn, 2, 1, at);
-  const Tensor left = window_starts(for_columns, width.hint(), windows[1], kernel[1], at);
-  const Tensor top = window_starts(for_rows, height.hint(), windows[0], kernel[0], at);
-  const Tensor in_row = arange(kernel[1], {}, at), in_column = arange(kernel[0], {}, at);
-  const Tensor columns = add(unsqueeze(left, -1, at), in_row, 1, at);  // [N, C, windows, kernel]
-  const Tensor rows = add(unsqueeze(top, -1, at), in_column, 1, at);
-  const Tensor row_offsets = mul(reshape(rows, {batch, channels, windows[0], 1, kernel[0], 1}, at), width, at);
-  const Tensor index = add(row_offsets, reshape(columns, {batch, channels, 1, windows[1], 1, kernel[1]}, at), 1, at);
-  const Tensor flat = reshape(images, {batch, channels, height * width}, at);
-  const Tensor taken = gather(flat, 2, reshape(index, {batch, channels, -1}, at), at);
-  const Shape by_window{batch, channels, windows[0], windows[1], kernel[0] * kernel[1]};
-  const auto [largest, position] = max(reshape(taken, by_window, at), -1, true, at);
-  const Tensor chosen = gather(reshape(index, by_window, at), -1, position, at);
-  Shape sizes = input.shape();
-  sizes[sizes.size() - 2] = windows[0];
-  sizes[sizes.size() - 1] = windows[1];
-  return {reshape(largest, sizes, at), reshape(chosen, sizes, at)};
-}
-
-Tensor fractional_max_pool2d(const Tensor& input, const Dims& kernel_size, const Dims& output_size,
-                             const Tensor& samples, SourceLocation at) {
-  return std::get<0>(fractional_max_pool2d_with_indices(input, kernel_size, output_size, samples, at));
 }
 
 template struct MaxUnpool<1>;

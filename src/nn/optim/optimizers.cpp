@@ -6,89 +6,16 @@
 
 #include <fulgurite/autograd.h>
 #include <fulgurite/error.h>
+#include <fulgurite/libtorch_names.h>
 #include <fulgurite/operators.h>
 
-#include "nn/optimizer_settings.h"
+#include "nn/optim/optimizer_checks.h"
 #include "support/text/text.h"
 #include "tensor/tensor_impl.h"
 
 namespace fulgurite::optim {
 
 namespace {
-
-template <class Options>
-constexpr std::string_view name_of = "";
-template <>
-constexpr std::string_view name_of<RMSpropOptions> = "RMSprop";
-template <>
-constexpr std::string_view name_of<AdagradOptions> = "Adagrad";
-template <>
-constexpr std::string_view name_of<AdadeltaOptions> = "Adadelta";
-template <>
-constexpr std::string_view name_of<AdamaxOptions> = "Adamax";
-template <>
-constexpr std::string_view name_of<NAdamOptions> = "NAdam";
-template <>
-constexpr std::string_view name_of<RAdamOptions> = "RAdam";
-template <>
-constexpr std::string_view name_of<RpropOptions> = "Rprop";
-template <>
-constexpr std::string_view name_of<ASGDOptions> = "ASGD";
-template <>
-constexpr std::string_view name_of<LionOptions> = "Lion";
-template <>
-constexpr std::string_view name_of<MuonOptions> = "Muon";
-
-/// Refuses settings that make no sense.
-class Settings {
- public:
-  Settings(std::string_view optimizer, SourceLocation at) : optimizer_(optimizer), at_(at) {}
-  void not_negative(std::string_view name, double value) const {
-    if (!(value >= 0 && std::isfinite(value))) refuse(name, value, "a finite number of at least 0");
-  }
-  void share(std::string_view name, double value) const {
-    if (!(value >= 0 && value < 1)) refuse(name, value, "from 0 to below 1");
-  }
-  [[noreturn]] void refuse(std::string_view name, double value, std::string_view demand) const {
-    throw UserError(text::cat(optimizer_, ": invalid ", name, ": ", value, "; it must be ", demand), at_);
-  }
-
- private:
-  std::string_view optimizer_;
-  SourceLocation at_;
-};
-
-template <class Options>
-void check(const Options& o, SourceLocation at) {
-  const Settings settings(name_of<Options>, at);
-  settings.not_negative("learning rate lr", o.lr);
-  if constexpr (requires { o.weight_decay; }) settings.not_negative("weight_decay value", o.weight_decay);
-  if constexpr (requires { o.eps; }) settings.not_negative("epsilon value eps", o.eps);
-  if constexpr (requires { o.momentum; }) settings.not_negative("momentum value", o.momentum);
-  if constexpr (requires { o.alpha; }) settings.not_negative("alpha value", o.alpha);
-  if constexpr (requires { o.rho; }) settings.share("rho value", o.rho);
-  if constexpr (requires { o.lr_decay; }) settings.not_negative("lr_decay value", o.lr_decay);
-  if constexpr (requires { o.momentum_decay; }) settings.not_negative("momentum_decay value", o.momentum_decay);
-  if constexpr (requires { o.initial_accumulator_value; })
-    settings.not_negative("initial_accumulator_value", o.initial_accumulator_value);
-  if constexpr (requires { o.betas; }) {
-    settings.share("beta parameter at index 0", o.betas.first);
-    settings.share("beta parameter at index 1", o.betas.second);
-  }
-  if constexpr (requires { o.etas; }) {
-    if (!(o.etas.first > 0 && o.etas.first < 1)) settings.refuse("eta at index 0", o.etas.first, "between 0 and 1");
-    if (!(o.etas.second > 1)) settings.refuse("eta at index 1", o.etas.second, "above 1");
-  }
-  if constexpr (requires { o.ns_steps; }) {
-    if (o.ns_steps < 0 || o.ns_steps >= 100)
-      settings.refuse("ns_steps", static_cast<double>(o.ns_steps), "from 0 to 99");
-    if (o.adjust_lr_fn != "original" && o.adjust_lr_fn != "match_rms_adamw" && o.adjust_lr_fn != "spectral_unclamped")
-      throw UserError(
-          text::cat("Muon: adjust_lr_fn must be \"original\", \"match_rms_adamw\" or \"spectral_unclamped\", not \"",
-                    o.adjust_lr_fn, "\""),
-          at);
-  }
-}
 
 /// One parameter's step. Calls of operators stand in statements of their own: the order of a call's arguments is not
 /// defined.
@@ -256,6 +183,43 @@ void take_step(const LionOptions& o, const Step& s, const auto& state) {
   s.mix(state[0], s.gradient, o.betas.second);
 }
 
+/// The root of the mean square, 0-d f64.
+Tensor root_mean_square(const Tensor& x, SourceLocation at) {
+  const Tensor size = norm(x, 2.0, {}, false, {}, at).to(Dtype::f64, at);
+  return div(size, std::sqrt(static_cast<double>(static_cast<int64_t>(x.numel()))), {}, at);
+}
+
+/// The mean square of each element, of a matrix from those of rows and columns. `share` of the new squares is mixed in.
+Tensor mean_squares(const Step& s, const auto& state, const Tensor& share, double smallest) {
+  const SourceLocation at = s.at;
+  const auto mix = [&](const Tensor& buffer, const Tensor& squares) {
+    const Tensor change = mul(sub(squares, buffer, 1, at), share, at);
+    copy_(buffer, add(buffer, change, 1, at), at);
+  };
+  const Tensor squares = square(s.gradient, at);
+  if (s.gradient.ndim() < 2) {
+    mix(state[1], squares);
+    return state[1];
+  }
+  mix(state[1], mean(squares, {-1}, true, {}, at));
+  mix(state[2], mean(squares, {-2}, true, {}, at));
+  const Tensor of_rows = mean(state[1], {-2}, true, {}, at), divisor = clamp_min(of_rows, smallest, at);
+  return div(matmul(state[1], state[2], at), divisor, {}, at);
+}
+
+void take_step(const AdafactorOptions& o, const Step& s, const auto& state) {
+  const SourceLocation at = s.at;
+  const double smallest = o.eps.first.value_or(finfo(s.value.dtype(), at).eps);
+  const Tensor count = s.count(state[0]), share = pow(count, o.beta2_decay, at);
+  const Tensor longest = minimum(s.rate, rsqrt(count, at), at);
+  const Tensor size = clamp_min(root_mean_square(s.value, at), o.eps.second, at), rate = mul(size, longest, at);
+  s.decay(o.weight_decay);
+  const Tensor squares = clamp_min(mean_squares(s, state, share, smallest), smallest * smallest, at);
+  const Tensor update = mul(rsqrt(squares, at), s.gradient, at);
+  const Tensor excess = clamp_min(div(root_mean_square(update, at), o.d, {}, at), 1.0, at);
+  s.descend(div(rate, excess, {}, at), update);
+}
+
 /// A matrix with the singular vectors of `matrix` and singular values near 1.
 Tensor made_orthogonal(const Tensor& matrix, const MuonOptions& o, SourceLocation at) {
   const bool is_tall = matrix.size(0) > matrix.size(1);
@@ -291,12 +255,15 @@ void take_step(const MuonOptions& o, const Step& s, const auto& state) {
 
 template <class Options>
 OptimizerWith<Options>::OptimizerWith(const std::vector<ParameterGroup<Options>>& groups, SourceLocation at) {
-  for (const auto& group : groups) {
-    check(group.options, at);
-    options_.push_back(group.options);
-    add_group(group.options.lr);
-    for (const Tensor& parameter : group.parameters) add_parameter_with(parameter, group.options, at);
-  }
+  for (const auto& group : groups) add_param_group(group, at);
+}
+
+template <class Options>
+void OptimizerWith<Options>::add_param_group(const ParameterGroup<Options>& group, SourceLocation at) {
+  check(group.options, at);
+  options_.push_back(group.options);
+  add_group(group.options.lr);
+  for (const Tensor& parameter : group.parameters) add_parameter_with(parameter, group.options, at);
 }
 
 template <class Options>
@@ -327,6 +294,15 @@ void OptimizerWith<Options>::add_parameter_with(const Tensor& parameter, const O
     fill_(state()[2], 1, at);
   } else if constexpr (std::is_same_v<Options, LionOptions>) {
     add_parameter(parameter, {{"exp_avg", true}});
+  } else if constexpr (std::is_same_v<Options, AdafactorOptions>) {
+    Shape rows = parameter.shape(), columns = parameter.shape();
+    if (rows.size() > 1) {
+      rows[rows.size() - 1] = 1;
+      columns[columns.size() - 2] = 1;
+      add_parameter(parameter, {{"step", false}, {"row_var", false, rows}, {"col_var", false, columns}});
+    } else {
+      add_parameter(parameter, {{"step", false}, {"variance", true}});
+    }
   } else {
     add_parameter(parameter, {{"momentum_buffer", true}});
     if (parameter.ndim() != 2)
@@ -342,7 +318,8 @@ void OptimizerWith<Options>::update(const Parameter& p, const Tensor& given, Sou
   Tensor gradient = given;
   if constexpr (requires { o.maximize; })
     if (o.maximize) gradient = neg(gradient, at);
-  constexpr bool decays_values = std::is_same_v<Options, LionOptions> || std::is_same_v<Options, MuonOptions>;
+  constexpr bool decays_values = std::is_same_v<Options, LionOptions> || std::is_same_v<Options, MuonOptions> ||
+                                 std::is_same_v<Options, AdafactorOptions>;
   const Step step{p.value, gradient, learning_rate_tensor(p.group).to(Dtype::f64, at), at};
   if constexpr (!decays_values && requires { o.weight_decay; }) {
     bool decoupled = false;
@@ -363,6 +340,7 @@ template class OptimizerWith<RpropOptions>;
 template class OptimizerWith<ASGDOptions>;
 template class OptimizerWith<LionOptions>;
 template class OptimizerWith<MuonOptions>;
+template class OptimizerWith<AdafactorOptions>;
 
 void clip_grad_value_(const std::vector<Tensor>& parameters, double limit, SourceLocation at) {
   check_limit(limit, "clip_grad_value_", at);

@@ -17,7 +17,8 @@ const KernelSet& kernel_set() {
       interpolation_kernels(), sampling_kernels(),     scatter_reduce_kernels(), solving_kernels(),
       factorization_kernels(), quantization_kernels(),
   };
-  static const KernelSet set{tables, copy_elements, multiply_block, max_few_rows, transpose_matrix, dequantize_rows, make_chain, 8};
+  static const KernelSet set{tables,           copy_elements,   multiply_block, max_few_rows,
+                             transpose_matrix, dequantize_rows, make_chain,     8};
   return set;
 }
 
