@@ -5,7 +5,6 @@
 #include <regex>
 
 #include "codegen/host_compiler/compile_kernels.h"
-#include "codegen/host_compiler/kernel_header.h"
 #include "executors/fuser/fusion_kernel.h"
 #include "executors/registry.h"
 #include "fault_injection/fault_program.h"
@@ -46,10 +45,9 @@ const Implementation* own(const Implementation& given) {
     codegen::KernelSource source;
     source.text = source.plain_text = spoiled;
     source.name = std::regex_replace(text.substr(0, text.find('(')), std::regex("extern \"C\" void "), "");
-    source.is_wide = codegen::uses_wide(spoiled);
-    source.has_angles = codegen::uses_angles(spoiled);
+    source.is_wide = source.has_angles = true;
     const auto functions = codegen::compile_kernels(std::span(&source, 1));
-    out.fusion = &kernels.emplace_back(kernel.loop(), kernel.kept_rows(), spoiled, functions.at(0));
+    out.fusion = &kernels.emplace_back(kernel.kernel(), kernel.schedule(), spoiled, functions.at(0));
   }
   return keep(out);
 }

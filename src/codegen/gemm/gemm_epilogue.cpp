@@ -6,8 +6,7 @@
 #include <fulgurite/symbol.h>
 
 #include "codegen/host_compiler/kernel_header.h"
-#include "codegen/lowering/scalar_ops.h"
-#include "codegen/schedule/value_text.h"
+#include "codegen/render/vector_target.h"
 #include "ir/analysis/trace_values.h"
 #include "ir/printing/print_common.h"
 #include "ops/generated/symbols.h"
@@ -24,10 +23,17 @@ bool is_stored(Dtype dtype) { return dtype == Dtype::f32 || dtype == Dtype::bf16
 std::string loaded(Dtype dtype, size_t matrix) {
   return text::cat("load(at.of<const ", element_text(dtype), ">(launch, ", matrix, "), at)");
 }
+/// An expression over values with these names.
+std::string named(const ScalarExpr& expression, std::initializer_list<std::string> names) {
+  return render(expression, vector_target, [&](int k) -> const std::string& { return names.begin()[k]; });
+}
+ScalarExpr floats(int k) { return operand(k, Lanes::floats); }
+/// The GEMM's sums with its bias.
+ScalarExpr biased(bool has_bias) { return has_bias ? floats(0) + floats(1) : floats(0); }
 /// A bias as the GEMM adds it.
 std::string loaded_bias(Dtype bias, size_t matrix, std::optional<Dtype> number) {
-  const std::string text = loaded(bias, matrix);
-  return number && is_half(*number) && *number != bias ? rounded_text(text, *number) : text;
+  const bool is_rounded = number && is_half(*number) && *number != bias;
+  return named(is_rounded ? rounded_to(floats(0), *number) : floats(0), {loaded(bias, matrix)});
 }
 std::string stored(Dtype dtype, size_t matrix, std::string_view value) {
   return text::cat("store(at.of<", element_text(dtype), ">(launch, ", matrix, "), at, ", value, ");");
@@ -58,12 +64,11 @@ class EpilogueLowering {
   LoweredEpilogue run() {
     out_.reason = missed_reason();
     if (!out_.reason.empty()) return std::move(out_);
-    find_used();
     const std::vector<int> stored_values = list_results();
     out_.epilogue.name = function_name();
+    out_.epilogue.has_angles = header_parts(kernel_).has_angles;
     list_operands();
-    for (int i = 0; i < count(); ++i)
-      if (is_used_[i]) define(i);
+    for (int i = 0; i < count(); ++i) define(i);
     size_t matrix = 0;
     GemmEpilogue& epilogue = out_.epilogue;
     for (const int i : stored_values) {
@@ -114,16 +119,6 @@ class EpilogueLowering {
     return {};
   }
 
-  void find_used() {
-    is_used_.assign(kernel_.values.size(), false);
-    for (int i = count(); i-- > 0;) {
-      const KernelValue& value = kernel_.values[i];
-      is_used_[i] = is_used_[i] || value.output >= 0;
-      if (is_used_[i])
-        for (const int operand : value.operands) is_used_[operand] = true;
-    }
-  }
-
   // The values that are stored; -1: the GEMM's result.
   std::vector<int> list_results() {
     std::vector<int> values;
@@ -166,14 +161,14 @@ class EpilogueLowering {
                                               loaded_bias(*ops_.bias, epilogue.results.size(), rounded_number()), ";"));
     }
     if (ops_.bias || rounded_number()) {
-      const std::string value = ops_.bias ? "sums + bias" : "sums";
+      const ScalarExpr value = biased(ops_.bias.has_value());
       gemm_name_ = free_name(ops_.product->symbol->name());
-      epilogue.statements.push_back(text::cat("const Floats ", gemm_name_, " = ",
-                                              rounded_number() ? rounded_text(value, *rounded_number()) : value, ";"));
+      epilogue.statements.push_back(
+          text::cat("const Floats ", gemm_name_, " = ",
+                    named(rounded_number() ? rounded_to(value, *rounded_number()) : value, {"sums", "bias"}), ";"));
     }
     for (const KernelValue& value : kernel_.values) {
-      if (value.kind != Kind::input || !is_used_[static_cast<size_t>(&value - kernel_.values.data())] || is_gemm(value))
-        continue;
+      if (value.kind != Kind::input || is_gemm(value)) continue;
       epilogue.operands.push_back(
           {value.dtype, dimensions_of(input_of(value)) == last_dimension() && kernel_.dimensions > 1});
       out_.operands.push_back(input_of(value).proxy);
@@ -196,16 +191,17 @@ class EpilogueLowering {
                                               ";"));
       return;
     }
-    if (value.expression == "{0}") {
+    if (value.expression.is(ScalarOp::operand)) {
       names_[i] = names_[static_cast<size_t>(value.operands[0])];
       return;
     }
     const auto made = operators_.find(value.name);
     names_[i] = free_name(made == operators_.end() ? "value" : made->second);
-    epilogue.statements.push_back(text::cat(
-        "const ", lanes_text(value.lanes), " ", names_[i], " = ",
-        expression_text(value, [&](int operand) -> const std::string& { return names_[static_cast<size_t>(operand)]; }),
-        ";"));
+    epilogue.statements.push_back(
+        text::cat("const ", lanes_text(value.lanes), " ", names_[i], " = ",
+                  render(value.expression, vector_target,
+                         [&](int k) -> const std::string& { return names_[static_cast<size_t>(value.operands[k])]; }),
+                  ";"));
   }
 
   // Avoids names of the kernel header, which the value would shadow.
@@ -223,7 +219,6 @@ class EpilogueLowering {
 
   const EpilogueOps& ops_;
   const Kernel kernel_;
-  std::vector<char> is_used_;
   std::vector<std::string> names_;  // by value
   std::vector<std::string> taken_;
   std::unordered_map<std::string, std::string> operators_;
@@ -241,9 +236,10 @@ GemmEpilogue plain_epilogue(Dtype result, std::optional<Dtype> bias, std::option
     epilogue.name = text::cat("add_", *bias);
     epilogue.statements.push_back(text::cat("const Floats bias = ", loaded_bias(*bias, 1, number), ";"));
   }
-  const std::string value = bias ? "sums + bias" : "sums";
+  const ScalarExpr value = biased(bias.has_value());
   const bool is_widened = number && is_half(*number) && result != *number;
-  epilogue.statements.push_back(stored(result, 0, is_widened ? rounded_text(value, *number) : value));
+  epilogue.statements.push_back(
+      stored(result, 0, named(is_widened ? rounded_to(value, *number) : value, {"sums", "bias"})));
   return epilogue;
 }
 

@@ -20,6 +20,7 @@ struct GemmEpilogue {
   std::string name;  // part of the function's: "add_f32_gelu"
   // over `sums`, the position `at` and the launch, whose matrices are the results, then the operands
   std::vector<std::string> statements;
+  bool has_angles = false;  // they need the kernel header's tangents, arcs and remainders
 
   friend bool operator==(const GemmEpilogue&, const GemmEpilogue&) = default;
 };

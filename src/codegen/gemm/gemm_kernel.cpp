@@ -4,9 +4,8 @@
 
 #include "codegen/gemm/amx.h"
 #include "codegen/host_compiler/compile_kernels.h"
-#include "codegen/host_compiler/kernel_header.h"
 #include "codegen/prebuilt_gemm/prebuilt_kernel.h"
-#include "codegen/schedule/value_text.h"
+#include "codegen/render/vector_target.h"
 #include "support/text/text.h"
 
 namespace fulgurite::codegen {
@@ -20,7 +19,6 @@ KernelSource source_of(std::string name, std::string body) {
   source.plain_text = source.text;  // the name identifies it
   source.name = std::move(name);
   source.is_gemm = true;
-  source.has_angles = uses_angles(source.text);
   return source;
 }
 
@@ -50,7 +48,9 @@ KernelSource multiplying_source(const GemmForm& form, int other) {
       "  multiply_blocks<", element_text(form.left), ", ", element_text(form.number),
       ">(launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {\n");
   for (const std::string& statement : epilogue.statements) body += text::cat("    ", statement, "\n");
-  return source_of(function, body + "  });\n");
+  KernelSource source = source_of(function, body + "  });\n");
+  source.has_angles = epilogue.has_angles;
+  return source;
 }
 
 // The tiles that codegen/device_lib/gemm_units.h chooses.

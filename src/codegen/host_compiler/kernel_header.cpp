@@ -1,6 +1,5 @@
 #include "codegen/host_compiler/kernel_header.h"
 
-#include <algorithm>
 #include <unordered_set>
 
 namespace fulgurite::codegen {
@@ -56,16 +55,6 @@ std::string kernel_header(bool wide, bool angles, bool product) {
     out += without_directives(transpose_text) + without_directives(amx_text) + without_directives(gemm_units_text) +
            without_directives(gemm_register_tiles_text) + without_directives(gemm_microkernel_text);
   return out;
-}
-
-bool uses_wide(std::string_view text) {
-  static constexpr std::string_view words[] = {"Doubles", "Longs", "to_doubles", "to_longs"};
-  return std::ranges::any_of(words, [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
-}
-
-bool uses_angles(std::string_view text) {
-  static constexpr std::string_view words[] = {"tan(", "asin(", "acos(", "atan2(", "fmod("};
-  return std::ranges::any_of(words, [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
 }
 
 bool is_name_of_header(std::string_view name) {

@@ -99,13 +99,12 @@ class GroupLowering {
   bool is_exact(const BoundSymbol&, const Expression&) const;
   int rounded(int value);
   void round_results(const BoundSymbol&);
-  void drop_rounding_before_stores();
   void check_sizes_show() const;
 
   Dimensions aligned(const Sizes&) const;
   std::optional<Dimensions> aligned_or_none(const Sizes&) const;
   Dimensions broadcast_dimensions(const BoundSymbol&);
-  std::string number(const Argument&, Dtype, bool is_select);
+  ScalarExpr number(const Argument&, Dtype);
 
   Node& node(const Value&);
   bool is_known(const Value& value) const { return nodes_.contains(value.tensor().id); }
@@ -116,8 +115,9 @@ class GroupLowering {
   // Steps of reductions.
   int accumulated(int operand, Dtype result);
   int in_dtype(int operand, Dtype wanted);
-  int compute(std::string expression, SmallVector<int, 4> operands, Dtype, const std::string& name,
-              bool is_costly = false);
+  int compute(ScalarExpr, SmallVector<int, 4> operands, Dtype, const std::string& name, bool is_costly = false);
+  int convert(int operand, Dtype, const std::string& name);
+  ScalarExpr leaf(int k, int value) const { return operand(k, kernel_.values[value].lanes); }
   int reduce(KernelValue::Kind, int operand, int dimensions, const std::string& name);
   int row_reduction(const Symbol&, Arguments, int operand, Dtype result, const std::string& name, int kept);
   int variance(Arguments, int operand, Dtype result, const std::string& name, int kept);

@@ -12,10 +12,8 @@ namespace fulgurite::codegen {
 
 namespace {
 
-std::string_view lanes_text(Dtype dtype) {
-  static constexpr std::string_view names[] = {"Floats", "Doubles", "Ints", "Longs", "Ints"};
-  return names[static_cast<int>(lanes_of(dtype))];
-}
+/// A mask of the column whose index is operand 0.
+ScalarExpr is_at_index() { return apply(ScalarOp::equal, column_index(), operand(0, Lanes::ints)); }
 
 int64_t dimension_of(const BoundSymbol& bound) {
   const int64_t dim = bound.args.at(1).integer().hint();
@@ -43,9 +41,8 @@ void GroupLowering::lower_constant(const BoundSymbol& bound) {
   Shapes shapes;
   const ArgumentPack pack(bound, shapes);
   if (result.dtype == Dtype::boolean) throw UnsupportedOp{"a constant is boolean"};
-  const std::string value = text::cat(lanes_text(result.dtype), "(", literal(pack.arguments()[1], result.dtype), ")");
   const Dimensions dimensions = aligned(hinted_sizes(result));
-  const int constant = compute(value, {}, result.dtype, result.name);
+  const int constant = compute(codegen::constant(pack.arguments()[1], result.dtype), {}, result.dtype, result.name);
   kernel_.values[constant].is_rounded = is_half(result.dtype);
   if (pack.arguments()[1].floating().hint() == 0) zeros_.insert(constant);
   set_result(bound, constant, dimensions);
@@ -76,9 +73,7 @@ int GroupLowering::index_of_rows(const Value& index, const Dimensions& dimension
 // The index as it is compared with column indices.
 int GroupLowering::column_of(int index_value) {
   const KernelValue& value = kernel_.values[index_value];
-  return value.dtype == Dtype::i32
-             ? index_value
-             : compute(converted("{0}", value.dtype, Dtype::i32), {index_value}, Dtype::i32, value.name + "_column");
+  return value.dtype == Dtype::i32 ? index_value : convert(index_value, Dtype::i32, value.name + "_column");
 }
 
 // Selects the row's source where the column is the row's index, else the input.
@@ -92,8 +87,9 @@ void GroupLowering::lower_scatter(const BoundSymbol& bound) {
   const int64_t dim = dimension_of(bound);
   const int index_value = index_of_rows(index, dimensions, dim, hinted_sizes(result)), from = value_of(source);
   require_one_of_each_row(source, dimensions, static_cast<size_t>(dim));
-  const int value =
-      compute("select(c.places() == {0}, {1}, {2})", {column_of(index_value), from, into}, result.dtype, result.name);
+  const int column = column_of(index_value);
+  const ScalarExpr chosen = select(is_at_index(), leaf(1, from), leaf(2, into));
+  const int value = compute(chosen, {column, from, into}, result.dtype, result.name);
   kernel_.values[value].dimensions |= dimensions[static_cast<size_t>(dim)];
   kernel_.values[value].is_rounded = kernel_.values[from].is_rounded && kernel_.values[into].is_rounded;
   if (zeros_.contains(into)) put_into_zeros_.emplace(value, from);
@@ -107,7 +103,7 @@ bool GroupLowering::can_be_gathered(int value, int columns, std::vector<int>& se
   constexpr size_t most = 16;
   seen.push_back(value);
   if (v.kind == KernelValue::Kind::input) return true;
-  if (v.kind != KernelValue::Kind::computed || v.expression.find("c.") != std::string::npos || seen.size() > most)
+  if (v.kind != KernelValue::Kind::computed || v.expression.has(ScalarOp::column_index) || seen.size() > most)
     return false;
   return std::ranges::all_of(v.operands, [&](int operand) { return can_be_gathered(operand, columns, seen); });
 }
@@ -150,8 +146,9 @@ void GroupLowering::lower_gather(const BoundSymbol& bound) {
     throw UnsupportedOp{"the gather's source does not vary along the whole row"};
   dimensions[static_cast<size_t>(dim)] = 0;
   if (const auto there = gathered_at(from, index_value, columns)) return set_result(bound, *there, dimensions);
-  const int chosen = compute(text::cat("select(c.places() == {0}, {1}, ", lanes_text(result.dtype), "(0))"),
-                             {column_of(index_value), from}, result.dtype, result.name + "_chosen");
+  const int column = column_of(index_value);
+  const ScalarExpr elements = select(is_at_index(), leaf(1, from), whole(0, kernel_.values[from].lanes));
+  const int chosen = compute(elements, {column, from}, result.dtype, result.name + "_chosen");
   const int taken = reduce(KernelValue::Kind::sum, chosen, every_dimension() & ~columns, result.name);
   kernel_.values[taken].is_rounded = kernel_.values[from].is_rounded;
   set_result(bound, taken, dimensions);

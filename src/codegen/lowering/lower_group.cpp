@@ -5,6 +5,7 @@
 
 #include <fulgurite/symbol.h>
 
+#include "codegen/ir/kernel_passes.h"
 #include "codegen/lowering/group_lowering.h"
 #include "ir/analysis/trace_values.h"
 #include "ops/generated/symbols.h"
@@ -18,24 +19,12 @@ namespace {
 constexpr int max_dimensions = 8;
 constexpr size_t max_values = 160, max_operands = max_plain_operands;
 
-std::string operand_text(KernelValue& value, int operand) {
-  for (size_t k = 0; k < value.operands.size(); ++k)
-    if (value.operands[k] == operand) return text::cat("{", k, "}");
-  value.operands.push_back(operand);
-  return text::cat("{", value.operands.size() - 1, "}");
-}
-
-std::string filled(std::string_view pattern, std::span<const std::string> texts) {
-  std::string out;
-  for (size_t i = 0; i < pattern.size(); ++i) {
-    if (pattern[i] != '{') {
-      out += pattern[i];
-      continue;
-    }
-    out += texts[static_cast<size_t>(pattern[i + 1] - '0')];
-    i += 2;
-  }
-  return out;
+// The operand as a leaf of the value's expression.
+ScalarExpr operand_of(KernelValue& value, int operand, Lanes lanes) {
+  size_t k = 0;
+  while (k < value.operands.size() && value.operands[k] != operand) ++k;
+  if (k == value.operands.size()) value.operands.push_back(operand);
+  return codegen::operand(static_cast<int>(k), lanes);
 }
 
 }  // namespace
@@ -108,11 +97,10 @@ Kernel GroupLowering::run() {
   for (const BoundSymbol* op : loop_nest_.ops) lower(*op);
   choose_rows();
   for (const Value& result : loop_nest_.results) add_output(result);
-  drop_rounding_before_stores();
   check_sizes_show();
   if (kernel_.inputs.size() + kernel_.outputs.size() > max_operands)
     throw UnsupportedOp{"it has too many inputs and results"};
-  return std::move(kernel_);
+  return remove_dead_values(drop_rounding_before_stores(std::move(kernel_)));
 }
 
 // The loop sizes are those of the largest value without dimensions of size 1.
@@ -241,8 +229,7 @@ int GroupLowering::value_of(const Value& value) {
 // Reuses an equal value: a backward recomputes values that its forward has computed.
 int GroupLowering::add(KernelValue value, const std::string& name) {
   if (value.kind != KernelValue::Kind::input && value.kind != KernelValue::Kind::column_sum) {
-    size_t hash = std::hash<std::string_view>()(value.expression) ^ static_cast<size_t>(value.kind) << 8 ^
-                  static_cast<size_t>(value.dtype);
+    size_t hash = value.expression.hash() ^ static_cast<size_t>(value.kind) << 8 ^ static_cast<size_t>(value.dtype);
     for (const int operand : value.operands) hash = hash * 31 + static_cast<size_t>(operand);
     const auto is_same = [&](const KernelValue& other) {
       return other.kind == value.kind && other.dtype == value.dtype && other.input == value.input &&
@@ -314,49 +301,42 @@ void GroupLowering::lower_expression(const BoundSymbol& bound, const Expression&
   KernelValue result;
   result.is_costly = expression.is_costly;
   result.dtype = bound.outputs.at(0).tensor().dtype;
-  SmallVector<std::string, 8> texts(given.size());
-  const bool is_select = expression.condition >= 0;
+  SmallVector<ScalarExpr, 8> arguments(given.size());
   for (const int i : expression.arguments) {
     const Dtype read = i == expression.condition ? Dtype::boolean : expression.read;
     const Value& argument = *given[static_cast<size_t>(i)];
     if (!argument.is_tensor()) {
-      texts[static_cast<size_t>(i)] = number(number_of(argument), read, is_select);
+      arguments[static_cast<size_t>(i)] = number(number_of(argument), read);
       continue;
     }
     const int operand = value_of(argument);
-    std::string text = converted(operand_text(result, operand), kernel_.values[operand].dtype, read);
-    if (text.ends_with(" != 0")) text = text::cat("(", text, ")");
-    texts[static_cast<size_t>(i)] = std::move(text);
-    result.dimensions |= kernel_.values[operand].dimensions;
+    const KernelValue& value = kernel_.values[operand];
+    arguments[static_cast<size_t>(i)] = converted(operand_of(result, operand, value.lanes), value.dtype, read);
+    result.dimensions |= value.dimensions;
   }
   if (bound.symbol->semantics.equality) keep_exact_comparisons(result.operands);
-  result.expression = filled(expression.text, {texts.data(), texts.size()});
+  result.expression = substituted(expression.value, {arguments.data(), arguments.size()});
   if (const auto share = share_of_row(result)) result = *share;
   const bool stays = lanes_of(expression.computed) == Lanes::floats && lanes_of(result.dtype) == Lanes::floats;
   if (!stays && expression.computed != result.dtype)
-    result.expression = converted(text::cat("(", result.expression, ")"), expression.computed, result.dtype);
+    result.expression = converted(result.expression, expression.computed, result.dtype);
   if (is_half(result.dtype)) {
     result.is_rounded = is_exact(bound, expression);
     if (!result.is_rounded && rounds()) {
-      result.expression = rounded_text(result.expression, result.dtype);
+      result.expression = rounded_to(result.expression, result.dtype);
       result.is_rounded = true;
     }
   }
   set_result(bound, add(std::move(result), bound.outputs.at(0).tensor().name), dimensions);
 }
 
-// Integers above 16 are usually sizes: as arguments they leave the text the same for all sizes.
-std::string GroupLowering::number(const Argument& value, Dtype dtype, bool is_select) {
-  static constexpr std::string_view types[] = {"Floats", "Doubles", "Ints", "Longs", "Ints"};
-  const std::string_view type = types[static_cast<int>(lanes_of(dtype))];
+// Integers above 16 are usually sizes: as arguments they leave the kernel the same for all sizes.
+ScalarExpr GroupLowering::number(const Argument& value, Dtype dtype) {
   const double n = value.floating().hint();
-  if (is_floating(dtype) && n == std::trunc(n) && std::fabs(n) > 16 && std::fabs(n) < 0x1p24) {
-    kernel_.numbers.push_back(n);
-    return text::cat(type, "(launch.numbers[", kernel_.numbers.size() - 1, "])");
-  }
-  const std::string text = literal(value, dtype);
-  if (is_select) return text::cat(type, "(", text, ")");
-  return text.starts_with('-') ? text::cat("(", text, ")") : text;
+  const bool may_be_size = is_floating(dtype) && n == std::trunc(n) && std::fabs(n) > 16 && std::fabs(n) < 0x1p24;
+  if (!may_be_size) return constant(value, dtype);
+  kernel_.numbers.push_back(n);
+  return launch_number(static_cast<int>(kernel_.numbers.size()) - 1, lanes_of(dtype));
 }
 
 void GroupLowering::lower_view(const BoundSymbol& bound) {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/lowering/kernel.h"
+#include "codegen/ir/kernel.h"
 
 namespace fulgurite::codegen {
 

@@ -97,10 +97,15 @@ int GroupLowering::accumulated(int operand, Dtype result) {
 int GroupLowering::in_dtype(int operand, Dtype wanted) {
   const KernelValue value = kernel_.values[operand];
   if (value.lanes == lanes_of(wanted)) return operand;
-  return compute(converted("{0}", value.dtype, wanted), {operand}, wanted, value.name + "_wide");
+  return convert(operand, wanted, value.name + "_wide");
 }
 
-int GroupLowering::compute(std::string expression, SmallVector<int, 4> operands, Dtype dtype, const std::string& name,
+int GroupLowering::convert(int operand, Dtype dtype, const std::string& name) {
+  const ScalarExpr value = converted(leaf(0, operand), kernel_.values[operand].dtype, dtype);
+  return compute(value, {operand}, dtype, name);
+}
+
+int GroupLowering::compute(ScalarExpr expression, SmallVector<int, 4> operands, Dtype dtype, const std::string& name,
                            bool is_costly) {
   KernelValue value;
   value.expression = std::move(expression);
@@ -128,7 +133,7 @@ int GroupLowering::row_reduction(const Symbol& symbol, Arguments arguments, int 
     const Kind kind = reduction == Reduction::largest ? Kind::largest : Kind::smallest;
     if (result != Dtype::boolean) return reduce(kind, operand, kept, name);
     const int found = reduce(kind, in_dtype(operand, Dtype::i32), kept, name + "_number");
-    return compute("{0} != 0", {found}, result, name);
+    return convert(found, Dtype::boolean, name);
   }
   if (reduction == Reduction::variance) return variance(arguments, accumulated(operand, result), result, name, kept);
   const int input = accumulated(operand, result);
@@ -137,29 +142,29 @@ int GroupLowering::row_reduction(const Symbol& symbol, Arguments arguments, int 
       return in_dtype(put->second, result);
     const int total = reduce(Kind::sum, input, kept, name);
     if (is_floating(result)) kernel_.values[total].dtype = result;
-    else if (result != Dtype::i64) return compute(converted("{0}", Dtype::i64, result), {total}, result, name + "_sum");
+    else if (result != Dtype::i64) return convert(total, result, name + "_sum");
     return total;
   }
   const int total = reduce(Kind::sum, input, kept, name + "_sum");
-  const std::string_view type = result == Dtype::f64 ? "Doubles" : "Floats";
-  return compute(text::cat("{0} / ", type, "(launch.columns)"), {total}, result, name, true);
+  const ScalarExpr mean = leaf(0, total) / column_count(lanes_of(result));
+  return compute(mean, {total}, result, name, true);
 }
 
 // Squared deviations from the mean, corrected by the mean's rounding error.
 int GroupLowering::variance(Arguments arguments, int operand, Dtype result, const std::string& name, int kept) {
-  const std::string_view type = result == Dtype::f64 ? "Doubles" : "Floats";
   const Dtype wide = result == Dtype::f64 ? Dtype::f64 : Dtype::f32;
+  const Lanes lanes = lanes_of(wide);
   const double correction = arguments[2].is_none() ? 1 : arguments[2].floating().hint();
-  const std::string count = text::cat(type, "(launch.columns)");
+  const ScalarExpr count = column_count(lanes), x = codegen::operand(0, lanes), y = codegen::operand(1, lanes);
   const int total = reduce(Kind::sum, operand, kept, name + "_sum");
-  const int mean = compute(text::cat("{0} / ", count), {total}, wide, name + "_mean", true);
-  const int deviation = compute("{0} - {1}", {operand, mean}, wide, name + "_deviation");
-  const int square = compute("{0} * {0}", {deviation}, wide, name + "_square");
+  const int mean = compute(x / count, {total}, wide, name + "_mean", true);
+  const int deviation = compute(x - y, {operand, mean}, wide, name + "_deviation");
+  const int square = compute(x * x, {deviation}, wide, name + "_square");
   const int squares = reduce(Kind::sum, square, kept, name + "_squares");
   const int rest = reduce(Kind::sum, deviation, kept, name + "_rest");
-  const std::string divisor =
-      correction == 0 ? count : text::cat("maximum(", count, " - ", literal(Argument(Float(correction)), wide), ", 0)");
-  return compute(text::cat("({0} - {1} * {1} / ", count, ") / ", divisor), {squares, rest}, result, name, true);
+  const ScalarExpr corrected = count - constant(Argument(Float(correction)), wide);
+  const ScalarExpr divisor = correction == 0 ? count : apply(ScalarOp::maximum, corrected, whole(0, lanes));
+  return compute((x - y * y / count) / divisor, {squares, rest}, result, name, true);
 }
 
 // Reductions determine where rows end; else rows are as long as every value allows: it varies along all of a row, or
@@ -195,7 +200,7 @@ void GroupLowering::choose_rows() {
 void GroupLowering::copy_for(const Value& result, Node& n, int dimensions, Extent extent) {
   KernelValue copy = kernel_.values[n.value];
   copy.kind = Kind::computed;
-  copy.expression = "{0}";
+  copy.expression = leaf(0, n.value);
   copy.operands = {n.value};
   copy.output = -1;
   copy.name = result.tensor().name;

@@ -30,7 +30,7 @@ int GroupLowering::rounded(int value) {
   if (!is_half(unrounded.dtype) || unrounded.is_rounded || unrounded.kind == KernelValue::Kind::column_sum)
     return value;
   const int result =
-      compute(rounded_text("{0}", unrounded.dtype), {value}, unrounded.dtype, unrounded.name + "_rounded");
+      compute(rounded_to(leaf(0, value), unrounded.dtype), {value}, unrounded.dtype, unrounded.name + "_rounded");
   kernel_.values[result].is_rounded = true;
   return result;
 }
@@ -59,7 +59,7 @@ bool GroupLowering::is_exact(const BoundSymbol& bound, const Expression& express
                                           kernel_.values[found->second.value].is_rounded));
     } else if (argument.kind() == Value::Kind::integer || argument.kind() == Value::Kind::floating) {
       const Argument number = number_of(argument);
-      is_exact = is_exact && (expression.read == dtype || literal(number, dtype) == literal(number, Dtype::f32));
+      is_exact = is_exact && (expression.read == dtype || constant(number, dtype) == constant(number, Dtype::f32));
     }
   });
   return is_exact;
@@ -84,26 +84,11 @@ void GroupLowering::lower_conversion(const BoundSymbol& bound) {
     }
   }
   const int operand = value_of(input);
-  const int value = compute(converted("{0}", kernel_.values[operand].dtype, dtype), {operand}, dtype,
-                            bound.outputs.at(0).tensor().name);
+  const int value = convert(operand, dtype, bound.outputs.at(0).tensor().name);
   kernel_.values[value].is_rounded =
       is_half(dtype) && (kernel_.values[operand].dtype != dtype || kernel_.values[operand].is_rounded);
   const Dimensions dimensions = node(input).dimensions;
   set_result(bound, value, dimensions);
-}
-
-// A store rounds anyway.
-void GroupLowering::drop_rounding_before_stores() {
-  std::vector<char> is_used(kernel_.values.size(), false);
-  for (const KernelValue& value : kernel_.values)
-    for (const int operand : value.operands) is_used[operand] = true;
-  for (size_t i = 0; i < kernel_.values.size(); ++i) {
-    KernelValue& value = kernel_.values[i];
-    const std::string_view text = value.expression, rounding = text.substr(0, text.find('(') + 1);
-    if (is_used[i] || (rounding != "round_to_bfloat16(" && rounding != "round_to_float16(")) continue;
-    value.expression = std::string(text.substr(rounding.size(), text.size() - rounding.size() - 1));
-    value.is_rounded = false;
-  }
 }
 
 }  // namespace fulgurite::codegen

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <span>
 
-#include "codegen/lowering/kernel.h"
+#include "codegen/ir/kernel.h"
 
 namespace fulgurite::codegen {
 

@@ -40,14 +40,14 @@ void run_fusion(const FusedKernel& kernel, std::span<const Tensor> inputs, std::
 }  // namespace
 
 KernelLayout layout_of(const fuser::FusionKernel& kernel) {
-  const codegen::Kernel loop = kernel.loop();
+  const codegen::Kernel& loop = kernel.kernel();
   KernelLayout out;
   for (const codegen::KernelOperand& input : loop.inputs) out.inputs.push_back(operand(input));
   for (const codegen::KernelOperand& output : loop.outputs) out.outputs.push_back(operand(output));
   out.numbers = loop.numbers;
   out.dimensions = loop.dimensions;
   out.first_column_dimension = loop.first_column_dimension;
-  out.kept_rows = kernel.kept_rows();
+  out.kept_rows = kernel.schedule().kept_rows;
   out.has_row_sums = loop.has_row_sums;
   out.has_column_sums = loop.has_column_sums;
   return out;
@@ -63,7 +63,9 @@ Kernel::Kernel(void (*function)(), const KernelLayout& layout)
   loop.first_column_dimension = layout.first_column_dimension;
   loop.has_row_sums = layout.has_row_sums;
   loop.has_column_sums = layout.has_column_sums;
-  made_ = std::make_shared<const fuser::FusionKernel>(loop, layout.kept_rows, std::string(),
+  codegen::Schedule schedule;
+  schedule.kept_rows = layout.kept_rows;
+  made_ = std::make_shared<const fuser::FusionKernel>(loop, schedule, std::string(),
                                                       reinterpret_cast<kernels::KernelFunction>(function));
 }
 

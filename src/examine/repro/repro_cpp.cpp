@@ -6,6 +6,7 @@
 
 #include "codegen/host_compiler/compile_kernels.h"
 #include "codegen/host_compiler/kernel_header.h"
+#include "codegen/render/vector_target.h"
 #include "examine/fusions/kernel_layout.h"
 #include "examine/repro/repro_program.h"
 #include "ir/printing/print_common.h"
@@ -93,7 +94,7 @@ Target target_of(codegen::Instructions instructions) {
 }
 
 // The kernel with all that it is compiled with.
-std::string kernel_section(std::string_view kernel, bool is_gemm) {
+std::string kernel_section(std::string_view kernel, codegen::HeaderParts parts, bool is_gemm) {
   const Target target = target_of(is_gemm ? codegen::gemm_instructions() : codegen::Instructions());
   std::string defined, undefined;
   if (!target.macros.empty()) {
@@ -118,7 +119,7 @@ std::string kernel_section(std::string_view kernel, bool is_gemm) {
     clang_end = "#pragma clang attribute pop\n";
   }
   return text::cat("#ifdef __clang__\n", clang, "#else\n", gcc, "#endif\n", defined, "\n",
-                   codegen::kernel_header(codegen::uses_wide(kernel), codegen::uses_angles(kernel), is_gemm),
+                   codegen::kernel_header(parts.is_wide, parts.has_angles, is_gemm),
                    "\n// The kernel.\nnamespace kernel {\nusing namespace fulgurite::kernels;\n\n", kernel,
                    "\n}  // namespace kernel\n\n", undefined, "#ifdef __clang__\n", clang_end,
                    "#else\n#pragma GCC pop_options\n#endif\n\n");
@@ -144,10 +145,12 @@ struct KernelPart {
 };
 std::optional<KernelPart> kernel_part(const ReproProgram& program) {
   if (const auto* region = dynamic_cast<const fuser::FusionKernel*>(program.kernel))
-    return KernelPart{kernel_section(region->text(), false), layout_text(layout_of(*region)),
+    return KernelPart{kernel_section(region->text(), codegen::header_parts(region->kernel()), false),
+                      layout_text(layout_of(*region)),
                       text::cat("examine::Kernel fusion(kernel::", program.kernel_name, ", layout)")};
   if (const auto* product = dynamic_cast<const fused_gemm::GemmKernel*>(program.kernel))
-    return KernelPart{kernel_section(product->text(), true), layout_text(layout_of(*product)),
+    return KernelPart{kernel_section(product->text(), {false, product->product().form.epilogue.has_angles}, true),
+                      layout_text(layout_of(*product)),
                       text::cat("examine::Product fusion(kernel::", product->pack_name(),
                                 ", kernel::", product->multiply_name(), ", layout)")};
   return {};

@@ -8,7 +8,8 @@
 
 #include <fulgurite/symbol.h>
 
-#include "codegen/host_compiler/kernel_header.h"
+#include "codegen/ir/kernel_passes.h"
+#include "codegen/render/vector_target.h"
 #include "executors/fuser/cost_model.h"
 #include "executors/fuser/decompose_nll_loss.h"
 #include "executors/fuser/fusion_kernel.h"
@@ -135,15 +136,17 @@ class Fuser {
     std::vector<codegen::Schedule> schedules;
     std::vector<codegen::KernelSource> sources;
     for (const FusionGroup& group : groups_.groups) {
-      codegen::Kernel& kernel = lowered.emplace_back(codegen::lower(group_ops(trace_, group), expressions_).kernel);
+      codegen::Kernel& kernel = lowered.emplace_back(
+          codegen::choose_bf16_roundings(codegen::lower(group_ops(trace_, group), expressions_).kernel));
       const codegen::Schedule& schedule = schedules.emplace_back(codegen::schedule(kernel));
       codegen::plan_row_loops(kernel, schedule);
       codegen::KernelSource& source = sources.emplace_back();
       source.name = names_.next();
-      source.text = codegen::kernel_text(kernel, schedule, source.name, false);
-      source.plain_text = codegen::kernel_text(kernel, schedule, "kernel", true);
-      source.is_wide = codegen::uses_wide(source.plain_text);
-      source.has_angles = codegen::uses_angles(source.plain_text);
+      source.text = codegen::vector_kernel(kernel, schedule, source.name, false);
+      source.plain_text = codegen::vector_kernel(kernel, schedule, "kernel", true);
+      const codegen::HeaderParts parts = codegen::header_parts(kernel);
+      source.is_wide = parts.is_wide;
+      source.has_angles = parts.has_angles;
     }
     const std::vector<kernels::KernelFunction> functions = codegen::compile_kernels(sources);
     for (size_t i = 0; i < functions.size(); ++i) {
@@ -154,7 +157,7 @@ class Fuser {
       for (const codegen::KernelOperand& input : kernel.inputs) fusion.inputs.push_back(values_.at(input.proxy));
       for (const codegen::KernelOperand& output : kernel.outputs) fusion.outputs.push_back(values_.at(output.proxy));
       fusion.implementation = kernels_of_process().get(key_of(kernel, sources[i].text), [&] {
-        return std::make_unique<FusionKernel>(kernel, schedules[i].kept_rows, sources[i].text, functions[i]);
+        return std::make_unique<FusionKernel>(kernel, schedules[i], sources[i].text, functions[i]);
       });
     }
     return !functions.empty();

@@ -62,11 +62,11 @@ class FusionKernel::Call {
   }
 
   void run() {
-    if (kernel_.has_column_sums_) return run_with_column_sums();
+    if (kernel_.kernel_.has_column_sums) return run_with_column_sums();
     if (rows_ == 0) return;
     // Rows that are reduced stay whole, and so do those with a value per row, which must be written once.
     const auto is_of_rows = [](const OperandLayout& layout) { return layout.extent == Extent::row; };
-    const bool is_divisible = !kernel_.has_row_sums_ && std::ranges::none_of(kernel_.outputs_, is_of_rows);
+    const bool is_divisible = !kernel_.kernel_.has_row_sums && std::ranges::none_of(kernel_.outputs_, is_of_rows);
     const bool divides_rows = is_divisible && rows_ < min_rows && launch_.columns >= 2 * block_columns;
     const int64_t in_row = divides_rows ? (launch_.columns + block_columns - 1) / block_columns : 1;
     const int64_t work = divides_rows ? block_columns : std::max<int64_t>(launch_.columns, 1);
@@ -114,7 +114,7 @@ class FusionKernel::Call {
     std::fill_n(strides_[k], most_row_dimensions, 0);
     for (size_t d = 0; d < places_[k]->dimensions.size(); ++d) {
       int64_t stride = impl.strides[d];
-      for (int dimension = kernel_.dimensions_; dimension-- > 0;) {
+      for (int dimension = kernel_.kernel_.dimensions; dimension-- > 0;) {
         if ((places_[k]->dimensions[d] >> dimension & 1) == 0) continue;
         strides_[k][dimension] = stride;
         stride *= sizes_[dimension];
@@ -124,16 +124,16 @@ class FusionKernel::Call {
 
   // The first dimension from which on an operand is contiguous; one past the last if neighbours are not adjacent.
   int first_dense(const Strides& strides) const {
-    int first = kernel_.dimensions_;
+    int first = kernel_.kernel_.dimensions;
     for (int64_t next = 1; first > 0 && (strides[first - 1] == next || sizes_[first - 1] == 1); --first)
       next *= std::max<int64_t>(sizes_[first - 1], 1);
     return first;
   }
 
   void find_columns() {
-    const bool is_fixed = kernel_.has_row_sums_ || kernel_.has_column_sums_;
-    const int last = kernel_.dimensions_ - 1;
-    int first = kernel_.first_column_dimension_;
+    const bool is_fixed = kernel_.kernel_.has_row_sums || kernel_.kernel_.has_column_sums;
+    const int last = kernel_.kernel_.dimensions - 1;
+    int first = kernel_.kernel_.first_column_dimension;
     for (size_t k = 0; k < count_; ++k) {
       if (places_[k]->extent != Extent::full || places_[k]->is_column_sum) continue;
       int dense = first_dense(strides_[k]);
@@ -184,9 +184,9 @@ class FusionKernel::Call {
       operands_[k].is_streamed = is_streamed(k);
       streams_ = streams_ || operands_[k].is_streamed;
     }
-    launch_.numbers = kernel_.numbers_.data();
+    launch_.numbers = kernel_.kernel_.numbers.data();
     launch_.kept_stride = rounded(columns_ * 8);
-    if (kernel_.has_row_sums_) launch_.ahead = std::clamp(columns_ * 4, launch_.ahead, max_ahead);
+    if (kernel_.kernel_.has_row_sums) launch_.ahead = std::clamp(columns_ * 4, launch_.ahead, max_ahead);
     else if (streams_) launch_.ahead = max_ahead;
   }
 
@@ -198,7 +198,7 @@ class FusionKernel::Call {
                         [&](const Tensor* input) { return input->impl()->data() == tensors_[k]->impl()->data(); });
   }
 
-  int64_t kept_bytes() const { return kernel_.cached_rows_ * launch_.kept_stride; }
+  int64_t kept_bytes() const { return kernel_.schedule_.kept_rows * launch_.kept_stride; }
 
   /// Divides each row into `in_row` parts, which are numbered consecutively.
   void call_on_parts(int64_t begin, int64_t end, int64_t in_row, const ScratchMemory& kept) {
@@ -300,39 +300,16 @@ class FusionKernel::Call {
   Launch launch_;
 };
 
-FusionKernel::FusionKernel(const codegen::Kernel& kernel, int kept_rows, std::string text,
+FusionKernel::FusionKernel(codegen::Kernel kernel, codegen::Schedule schedule, std::string text,
                            kernels::KernelFunction function)
-    : numbers_(kernel.numbers),
-      dimensions_(kernel.dimensions),
-      first_column_dimension_(kernel.first_column_dimension),
-      cached_rows_(kept_rows),
-      has_row_sums_(kernel.has_row_sums),
-      has_column_sums_(kernel.has_column_sums),
-      text_(std::move(text)),
-      function_(function) {
+    : kernel_(std::move(kernel)), schedule_(std::move(schedule)), text_(std::move(text)), function_(function) {
   const auto layout = [](const codegen::KernelOperand& operand) {
     return OperandLayout{operand.dtype,    operand.extent,     operand.is_column_sum,
                          operand.is_place, operand.dimensions, size_of(dtype_of_lanes(operand.dtype)),
                          operand.row_loop};
   };
-  for (const codegen::KernelOperand& operand : kernel.inputs) inputs_.push_back(layout(operand));
-  for (const codegen::KernelOperand& operand : kernel.outputs) outputs_.push_back(layout(operand));
-}
-
-codegen::Kernel FusionKernel::loop() const {
-  codegen::Kernel kernel;
-  kernel.numbers = numbers_;
-  kernel.dimensions = dimensions_;
-  kernel.first_column_dimension = first_column_dimension_;
-  kernel.has_row_sums = has_row_sums_;
-  kernel.has_column_sums = has_column_sums_;
-  const auto operand = [](const OperandLayout& layout) {
-    return codegen::KernelOperand{
-        -1, layout.dtype, layout.extent, layout.is_column_sum, layout.dimensions, layout.is_place};
-  };
-  for (const OperandLayout& layout : inputs_) kernel.inputs.push_back(operand(layout));
-  for (const OperandLayout& layout : outputs_) kernel.outputs.push_back(operand(layout));
-  return kernel;
+  for (const codegen::KernelOperand& operand : kernel_.inputs) inputs_.push_back(layout(operand));
+  for (const codegen::KernelOperand& operand : kernel_.outputs) outputs_.push_back(layout(operand));
 }
 
 // A row loop reads a row's elements at an index before it writes there.

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "codegen/host_compiler/compile_kernels.h"
-#include "codegen/lowering/kernel.h"
+#include "codegen/ir/kernel.h"
 #include "executors/registry.h"
 
 namespace fulgurite::fuser {
@@ -12,13 +12,13 @@ namespace fulgurite::fuser {
 /// threads. Results do not depend on the number of threads.
 class FusionKernel final : public FusedKernel {
  public:
-  FusionKernel(const codegen::Kernel&, int kept_rows, std::string text, kernels::KernelFunction);
+  FusionKernel(codegen::Kernel, codegen::Schedule, std::string text, kernels::KernelFunction);
   void run(Arguments, std::span<const Tensor> results) const override;
   std::string_view text() const override { return text_; }
   bool may_overwrite(size_t result, size_t argument) const override;
-  /// The kernel it was made of, without the values.
-  codegen::Kernel loop() const;
-  int kept_rows() const { return cached_rows_; }
+  /// The kernel it was made of; one made for a repro program has no values.
+  const codegen::Kernel& kernel() const { return kernel_; }
+  const codegen::Schedule& schedule() const { return schedule_; }
 
  private:
   struct OperandLayout {
@@ -31,10 +31,9 @@ class FusionKernel final : public FusedKernel {
   };
   class Call;
 
+  const codegen::Kernel kernel_;
+  const codegen::Schedule schedule_;
   std::vector<OperandLayout> inputs_, outputs_;
-  std::vector<double> numbers_;
-  int dimensions_, first_column_dimension_, cached_rows_;
-  bool has_row_sums_, has_column_sums_;
   std::string text_;
   kernels::KernelFunction function_;
 };

@@ -4,16 +4,17 @@
 
 #include <fulgurite/trace.h>
 
+#include "codegen/ir/scalar_expr.h"
 #include "support/containers/small_vector.h"
 
 namespace fulgurite::codegen {
 
-/// The SIMD register type of a value: f32 for all floating dtypes but f64, 32-bit integers for all but i64.
-enum class Lanes : uint8_t { floats, doubles, ints, longs, mask };
-Lanes lanes_of(Dtype);
-
 /// The loops a value varies along: none, the rows, or (perhaps also) the columns.
 enum class Extent : uint8_t { uniform, row, full };
+
+/// The form in which a bf16 value is stored: rounded by the store; exact, it is a number of bf16 already; rounded, but
+/// any NaN in it has only the bits of a bf16 NaN.
+enum class StoreForm : uint8_t { rounded, exact, inside_bf16 };
 
 /// A value of a kernel, in the order of computation.
 struct KernelValue {
@@ -24,12 +25,13 @@ struct KernelValue {
   Dtype dtype = Dtype::f32;
   Lanes lanes = Lanes::floats;
   Extent extent = Extent::full;
-  std::string expression;        // of a computed value: {0}, {1}, … stand for its operands
+  ScalarExpr expression;         // of a computed value, over its operands
   SmallVector<int, 4> operands;  // of a reduction: the reduced value
   bool is_costly = false;        // a series, a division, or compared with an extremum: cached rather than recomputed
   bool is_rounded = false;       // of 16 bits: each lane is a number of that dtype
-  int input = -1, output = -1;   // among the kernel's operands; `input` is also set for a gather
-  int dimensions = 0;            // a bit for each loop dimension along which it varies
+  StoreForm store = StoreForm::rounded;
+  int input = -1, output = -1;  // among the kernel's operands; `input` is also set for a gather
+  int dimensions = 0;           // a bit for each loop dimension along which it varies
 };
 
 /// A tensor that a kernel reads or writes.
@@ -71,9 +73,5 @@ struct Schedule {
 Schedule schedule(const Kernel&);
 /// Records in a kernel's operands which row loops read and write them.
 void plan_row_loops(Kernel&, const Schedule&);
-
-/// The kernel as a C++ function over codegen/device_lib/rows.h; with `plain_names` its values are v0, v1, …, so that
-/// equal kernels have equal texts.
-std::string kernel_text(const Kernel&, const Schedule&, const std::string& name, bool plain_names);
 
 }  // namespace fulgurite::codegen

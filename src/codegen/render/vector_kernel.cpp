@@ -1,8 +1,7 @@
 #include <algorithm>
 
 #include "codegen/host_compiler/kernel_header.h"
-#include "codegen/lowering/kernel.h"
-#include "codegen/schedule/value_text.h"
+#include "codegen/render/vector_target.h"
 #include "ir/printing/print_common.h"
 #include "support/text/text.h"
 
@@ -12,19 +11,10 @@ namespace {
 
 using Kind = KernelValue::Kind;
 
-constexpr std::string_view rounding = "round_to_bfloat16(";
-
-// What a kept row is made of.
-std::string_view lane_text(Lanes lanes) {
-  static constexpr std::string_view names[] = {"float", "double", "int", "long long", "int"};
-  return names[static_cast<int>(lanes)];
-}
-
-class KernelPrinter {
+class VectorKernelPrinter {
  public:
-  KernelPrinter(const Kernel& kernel, const Schedule& schedule, bool plain_names)
+  VectorKernelPrinter(const Kernel& kernel, const Schedule& schedule, bool plain_names)
       : kernel_(kernel), schedule_(schedule) {
-    for (const KernelValue& v : kernel.values) is_inside_bfloat16_.push_back(is_inside_bfloat16(v));
     for (size_t i = 0; i < kernel.values.size(); ++i)
       names_.push_back(plain_names ? text::cat("v", i) : free_name(identifier(kernel.values[i].name)));
   }
@@ -112,29 +102,15 @@ class KernelPrinter {
   }
 
   std::string expression(const KernelValue& v) const {
-    std::string text = expression_text(v, [this](int operand) -> const std::string& { return name(operand); });
-    constexpr std::string_view inside = "round_inside_bfloat16(";
-    const bool reads_bfloat16 =
-        std::ranges::all_of(v.operands, [&](int operand) { return is_inside_bfloat16_[static_cast<size_t>(operand)]; });
-    for (size_t at = 0; reads_bfloat16 && (at = text.find(rounding, at)) != std::string::npos;)
-      text.replace(at, rounding.size(), inside);
-    return text;
+    return render(v.expression, vector_target, [&](int k) -> const std::string& { return name(v.operands[k]); });
   }
 
-  // An exact bf16 number is not rounded again.
   std::string stored(int i) const {
-    if (value(i).dtype != Dtype::bf16) return name(i);
-    if (value(i).is_rounded) return text::cat("exact_bfloat16(", name(i), ")");
-    return is_inside_bfloat16_[static_cast<size_t>(i)] ? text::cat("inside_bfloat16(", name(i), ")") : name(i);
-  }
-  // A NaN in such a value has no bits below those of bf16: it is computed from values of bf16 alone, or rounded to it.
-  // Rounding of what is computed from it need not look for those that are none.
-  bool is_inside_bfloat16(const KernelValue& v) const {
-    if (v.lanes != Lanes::floats) return true;
-    if (v.kind == Kind::input || v.kind == Kind::taken) return v.dtype == Dtype::bf16;
-    if (v.kind == Kind::computed && v.expression.starts_with(rounding)) return true;
-    return std::ranges::all_of(v.operands,
-                               [&](int operand) { return is_inside_bfloat16_[static_cast<size_t>(operand)]; });
+    switch (value(i).store) {
+      case StoreForm::exact: return text::cat("exact_bfloat16(", name(i), ")");
+      case StoreForm::inside_bf16: return text::cat("inside_bfloat16(", name(i), ")");
+      default: return name(i);
+    }
   }
 
   void define(int i, std::string_view is) { line("const ", lanes_text(value(i).lanes), " ", name(i), " = ", is, ";"); }
@@ -179,7 +155,6 @@ class KernelPrinter {
 
   const Kernel& kernel_;
   const Schedule& schedule_;
-  std::vector<char> is_inside_bfloat16_;  // by value
   std::vector<std::string> names_;
   std::string out_;
   int depth_ = 0;
@@ -187,8 +162,8 @@ class KernelPrinter {
 
 }  // namespace
 
-std::string kernel_text(const Kernel& kernel, const Schedule& schedule, const std::string& name, bool plain_names) {
-  return KernelPrinter(kernel, schedule, plain_names).print(name);
+std::string vector_kernel(const Kernel& kernel, const Schedule& schedule, const std::string& name, bool plain_names) {
+  return VectorKernelPrinter(kernel, schedule, plain_names).print(name);
 }
 
 }  // namespace fulgurite::codegen
