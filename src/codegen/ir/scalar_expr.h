@@ -1,7 +1,5 @@
 #pragma once
-#include <functional>
 #include <span>
-#include <string>
 
 #include "codegen/ir/scalar_op.h"
 #include "ops/core/argument.h"
@@ -86,8 +84,5 @@ ScalarExpr converted(const ScalarExpr&, Dtype from, Dtype to);
 ScalarExpr rounded_to(const ScalarExpr&, Dtype);
 /// Returns true if the expression's root rounds to bf16 or f16.
 bool is_rounding(const ScalarExpr&);
-
-/// "multiply(operand 0, 0.5)": the printed form, with operands named by the function.
-std::string expr_text(const ScalarExpr&, const std::function<std::string(int operand)>& name);
 
 }  // namespace fulgurite::codegen
