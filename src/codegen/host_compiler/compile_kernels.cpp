@@ -66,18 +66,28 @@ class Kernels {
  public:
   std::vector<KernelFunction> get(std::span<const KernelSource> sources, Instructions instructions) {
     const std::lock_guard lock(mutex_);
-    std::vector<const KernelSource*> missing;
-    std::unordered_set<std::string> seen;
-    for (const KernelSource& source : sources)
-      if (!functions_.contains(key_of(source, instructions)) && seen.insert(source.plain_text).second)
-        missing.push_back(&source);
-    if (!missing.empty() && !compile(missing, instructions)) return {};
+    for (const bool is_scalar : {false, true}) {
+      const std::vector<const KernelSource*> missing = missing_of(sources, instructions, is_scalar);
+      if (!missing.empty() && !compile(missing, instructions)) return {};
+    }
     std::vector<KernelFunction> out;
     for (const KernelSource& source : sources) out.push_back(functions_.at(key_of(source, instructions)));
     return out;
   }
 
  private:
+  // Those of one header, each once.
+  std::vector<const KernelSource*> missing_of(std::span<const KernelSource> sources, Instructions instructions,
+                                              bool is_scalar) const {
+    std::vector<const KernelSource*> missing;
+    std::unordered_set<std::string> seen;
+    for (const KernelSource& source : sources)
+      if (source.is_scalar == is_scalar && !functions_.contains(key_of(source, instructions)) &&
+          seen.insert(source.plain_text).second)
+        missing.push_back(&source);
+    return missing;
+  }
+
   static std::string key_of(const KernelSource& source, Instructions instructions) {
     return text::cat(static_cast<int>(instructions.set), instructions.has_amx ? " unit " : " ", source.plain_text);
   }
@@ -117,6 +127,7 @@ class Kernels {
       lengths[unit_of[i]] += sources[i]->text.size();
     }
     for (size_t i = 0; i < sources.size(); ++i) units[unit_of[i]].sources.push_back(sources[i]);
+    std::erase_if(units, [](const Unit& unit) { return unit.sources.empty(); });
     for (Unit& unit : units) {
       bool is_wide = false, has_angles = false, is_gemm = false;
       std::string functions;
@@ -126,10 +137,10 @@ class Kernels {
         is_gemm = is_gemm || source->is_gemm;
         functions += text::cat("\n", source->text);
       }
-      unit.text =
-          text::cat(kernel_header(is_wide, has_angles, is_gemm), "\nusing namespace fulgurite::kernels;\n", functions);
+      const std::string header =
+          unit.sources[0]->is_scalar ? scalar_kernel_header() : kernel_header(is_wide, has_angles, is_gemm);
+      unit.text = text::cat(header, "\nusing namespace fulgurite::kernels;\n", functions);
     }
-    std::erase_if(units, [](const Unit& unit) { return unit.sources.empty(); });
     return units;
   }
 

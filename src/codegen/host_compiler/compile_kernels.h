@@ -23,6 +23,7 @@ struct KernelSource {
   std::string text;        // the function
   std::string plain_text;  // the same with plain names: kernels with the same plain text are equal
   bool is_wide = false, has_angles = false, is_gemm = false;  // the parts of the header that it needs
+  bool is_scalar = false;                                     // it needs the header of kernels in scalar form
 };
 
 /// Compiles kernels; returns their functions in order, or none if they cannot be compiled. Kernels new to this process

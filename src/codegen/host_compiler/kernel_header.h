@@ -10,4 +10,8 @@ std::string kernel_header(bool wide, bool angles, bool product);
 /// Returns true if the header declares `name` (GEMM helpers excluded).
 bool is_name_of_header(std::string_view name);
 
+/// The header of kernels in scalar form: one_lane.h, device_lib/math.h, … and scalar.h.
+std::string scalar_kernel_header();
+bool is_name_of_scalar_header(std::string_view name);
+
 }  // namespace fulgurite::codegen

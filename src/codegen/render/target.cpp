@@ -1,8 +1,10 @@
 #include "codegen/render/target.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
+#include "ir/printing/print_common.h"
 #include "support/text/text.h"
 
 namespace fulgurite::codegen {
@@ -83,6 +85,18 @@ std::string whole_literal(const ScalarNode& constant) {
   if (constant.payload == INT64_MIN) return "(-9223372036854775807 - 1)";
   if (constant.payload == INT32_MIN && constant.type == Lanes::ints) return "(-2147483647 - 1)";
   return text::cat(constant.payload);
+}
+
+std::vector<std::string> value_names(const Kernel& kernel, bool plain, bool (*is_taken)(std::string_view)) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < kernel.values.size(); ++i) {
+    std::string name = plain ? text::cat("v", i) : identifier(kernel.values[i].name);
+    for (char& c : name)
+      if (c == '.' || c == ':') c = '_';
+    while (!plain && (is_taken(name) || std::ranges::find(names, name) != names.end())) name += '_';
+    names.push_back(std::move(name));
+  }
+  return names;
 }
 
 std::string_view element_text(Dtype dtype) {

@@ -32,6 +32,10 @@ std::string floating_literal(const ScalarNode& constant);
 /// A whole number of 32 or 64 bits: "7".
 std::string whole_literal(const ScalarNode& constant);
 
+/// Names of the kernel's values that differ: v0, v1, … if `plain`, else those of the trace; `is_taken` has names of the
+/// target that they would shadow.
+std::vector<std::string> value_names(const Kernel&, bool plain, bool (*is_taken)(std::string_view));
+
 /// The type of an element in memory, in C++ targets: "BFloat16".
 std::string_view element_text(Dtype);
 /// The type of one element in a kernel: "float".

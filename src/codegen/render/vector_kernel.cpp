@@ -2,7 +2,6 @@
 
 #include "codegen/host_compiler/kernel_header.h"
 #include "codegen/render/vector_target.h"
-#include "ir/printing/print_common.h"
 #include "support/text/text.h"
 
 namespace fulgurite::codegen {
@@ -11,13 +10,16 @@ namespace {
 
 using Kind = KernelValue::Kind;
 
+// Names that a value's would shadow.
+bool is_taken(std::string_view name) {
+  static constexpr std::string_view locals[] = {"first", "last", "row", "c", "all", "launch"};
+  return is_name_of_header(name) || std::ranges::find(locals, name) != std::end(locals);
+}
+
 class VectorKernelPrinter {
  public:
   VectorKernelPrinter(const Kernel& kernel, const Schedule& schedule, bool plain_names)
-      : kernel_(kernel), schedule_(schedule) {
-    for (size_t i = 0; i < kernel.values.size(); ++i)
-      names_.push_back(plain_names ? text::cat("v", i) : free_name(identifier(kernel.values[i].name)));
-  }
+      : kernel_(kernel), schedule_(schedule), names_(value_names(kernel, plain_names, is_taken)) {}
 
   std::string print(const std::string& name) {
     line("extern \"C\" void ", name, "(const Launch& launch, long first, long last) {");
@@ -42,16 +44,6 @@ class VectorKernelPrinter {
   }
 
  private:
-  // Avoids names of the kernel header, which the value would shadow, and makes equal names of two values distinct.
-  std::string free_name(std::string name) const {
-    for (char& c : name)
-      if (c == '.' || c == ':') c = '_';
-    while (is_name_of_header(name) || name == "first" || name == "last" || name == "row" || name == "c" ||
-           name == "all" || name == "launch" || std::ranges::find(names_, name) != names_.end())
-      name += '_';
-    return name;
-  }
-
   template <class... Parts>
   void line(const Parts&... parts) {
     out_.append(static_cast<size_t>(2 * depth_), ' ');
@@ -155,7 +147,7 @@ class VectorKernelPrinter {
 
   const Kernel& kernel_;
   const Schedule& schedule_;
-  std::vector<std::string> names_;
+  const std::vector<std::string> names_;
   std::string out_;
   int depth_ = 0;
 };

@@ -1,0 +1,23 @@
+#pragma once
+#include "codegen/render/target.h"
+
+namespace fulgurite::codegen {
+
+/// Plain C++ without vectors: one element at a time. The form to read, and the one that the vectors' is tested against.
+extern const Target scalar_target;
+
+/// The kernel as a C++ function over codegen/device_lib/scalar.h, with the same arguments and the same bits as
+/// vector_kernel's.
+///
+///     for (Row row(launch, first); first < last; row.next(), ++first) {
+///       const float* const t0_row = row.of<const float>(0);
+///       float* const t1_row = row.of<float>(1);
+///       for (long c = 0; c < launch.columns; ++c) {
+///         const float t0 = load_element(t0_row + c);
+///         const float t1 = exp(t0) * 0.5f;
+///         store_element(t1_row + c, t1);
+///       }
+///     }
+std::string scalar_kernel(const Kernel&, const Schedule&, const std::string& name, bool plain_names);
+
+}  // namespace fulgurite::codegen
