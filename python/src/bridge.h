@@ -25,6 +25,7 @@ void bind_numbers(nb::module_&);
 void bind_exchange(nb::module_&);
 void bind_tensor(nb::module_&);
 void bind_operators(nb::module_&);
+void bind_compositions(nb::module_&);
 void bind_modes(nb::module_&);
 void bind_traces(nb::module_&);
 void bind_functions(nb::module_&);

@@ -12,6 +12,7 @@ NB_MODULE(_core, m) {
   bind_exchange(m);
   bind_tensor(m);
   bind_operators(m);
+  bind_compositions(m);
   bind_modes(m);
   bind_traces(m);
   bind_backward(m);

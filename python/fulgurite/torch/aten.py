@@ -10,7 +10,7 @@ import torch
 import torch._prims
 
 from .._core import Dtype, Tensor, Unsupported
-from .calls import BOOL, At, Handler, by_name, call, convert, known, method_call, our_dtype, write
+from .calls import BOOL, At, Handler, agrees, by_name, call, convert, known, method_call, our_dtype, write
 
 A = torch.ops.aten
 Args, Kwargs = list[Any], dict[str, Any]
@@ -319,7 +319,7 @@ def run(target: Any, args: Args, kwargs: Kwargs, at: At) -> Any:
     if packet._qualified_op_name.split("::")[0] != "aten":
         raise Unsupported(str(target))
     for n in (name, "nn.functional." + name, "linalg." + name.replace("linalg_", "")):
-        if known(n) or (n.endswith("_") and known(n[:-1])):
+        if (known(n) or (n.endswith("_") and known(n[:-1]))) and agrees(n, target):
             return by_name(n, args, kwargs, at)
     raise Unsupported(str(target))
 

@@ -165,6 +165,32 @@ def _spellings(target: Any) -> list[str]:
     return [*out, name, "nn.functional." + name]
 
 
+_FROM_LAYERS = ("torch.nn.functional.", "torch.linalg.")
+
+
+def takes_arguments_of(name: str, overload: Any) -> bool:
+    """Whether our operator has the parameters of an overload of ATen in its order; `torch.svd` is not
+    `torch.linalg.svd`."""
+    ours = parameters(name)
+    theirs = [a.name for a in overload._schema.arguments if not a.kwarg_only]
+    return all(t == o or (i == 0 and t in ("self", "input")) for i, (t, o) in enumerate(zip(theirs, ours)))
+
+
+def agrees(name: str, target: Any) -> bool:
+    """Whether an operator of ours is a function of PyTorch of the same name. Those of layers and of linear algebra are
+    often not: their parameters are compared."""
+    base = name if known(name) else name[:-1]
+    module = builtins.getattr(target, "__module__", None) or ""
+    if "functional" in module or "linalg" in module or not _core.signature(base).startswith(_FROM_LAYERS):
+        return True
+    if isinstance(target, torch._ops.OpOverload):
+        return takes_arguments_of(base, target)
+    packet = builtins.getattr(torch.ops.aten, builtins.getattr(target, "__name__", ""), None)
+    if not isinstance(packet, torch._ops.OpOverloadPacket):
+        return True
+    return any(takes_arguments_of(base, builtins.getattr(packet, o)) for o in packet.overloads())
+
+
 _resolved: dict[Any, str] = {}
 
 
@@ -174,7 +200,8 @@ def resolve(target: Any) -> str | None:
     if found is not None:
         return found
     for name in _spellings(target):
-        if known(name) or (name.endswith("_") and not name.endswith("__") and known(name[:-1])):
+        is_known = known(name) or (name.endswith("_") and not name.endswith("__") and known(name[:-1]))
+        if is_known and agrees(name, target):
             _resolved[target] = name
             return name
     return None

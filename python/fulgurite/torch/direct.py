@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 
 from .. import _core
 from .._core import Tensor, Unsupported
-from . import aten, calls, functions
+from . import aten, calls, errors, functions, rules_data, rules_layers, rules_linalg, rules_numbers  # noqa: F401  they fill the tables
 from .calls import DTYPE, TORCH_DTYPE, function_call, method_call
 
 _make = torch.Tensor._make_wrapper_subclass
@@ -47,7 +47,7 @@ class Proxy(torch.Tensor):
         try:
             out = aten.run(func, unwrap(list(args)), unwrap(dict(kwargs)), user_line())
             return args[0] if is_mutable else wrap(out)
-        except Unsupported:
+        except _core.Error:  # no operator, or none that takes these arguments
             if is_mutable:  # a decomposition would give the value and not write it
                 raise
             rule = decompositions().get(func)  # PyTorch's, into operators that we may have
@@ -94,6 +94,15 @@ def wrap(tree: Any) -> Any:
     if isinstance(tree, _core.Dtype):
         return TORCH_DTYPE[tree]
     return tree
+
+
+def named(name: str, out: Any) -> Any:
+    """The results of a function of PyTorch, as the tuple with names that it returns where it has one."""
+    wrapped = wrap(out)
+    kind = getattr(torch.return_types, name, None) if isinstance(wrapped, tuple) else None
+    if kind is None or not 0 < kind.n_sequence_fields == len(wrapped):
+        return wrapped
+    return kind(wrapped)
 
 
 _table: dict[Any, Any] | None = None
@@ -203,10 +212,19 @@ class Recorder(TorchFunctionMode):
             raise Unsupported(f"an assignment to Tensor.{name} while a function is recorded")
         try:
             return self._record(kind, name, func, args, kwargs)
-        except Unsupported as reason:
-            self.fallen.setdefault(str(reason), user_line())
-            with torch.no_grad():  # PyTorch's own: what it is made of comes to __torch_dispatch__
-                return func(*args, **kwargs)
+        except _core.Error as reason:
+            return self._as_torch(func, args, kwargs, reason)
+
+    def _as_torch(self, func: Any, args: Any, kwargs: Any, reason: _core.Error) -> Any:
+        """PyTorch's own implementation: what it is made of comes to __torch_dispatch__."""
+        try:
+            with torch.no_grad():
+                out = func(*args, **kwargs)
+        except _core.Error as error:
+            given = error if isinstance(reason, Unsupported) else reason
+            raise errors.like_eager(given, func, args, kwargs) from None
+        self.fallen.setdefault(str(reason), user_line())
+        return out
 
     def _record(self, kind: str, name: str, func: Any, args: Any, kwargs: Any) -> Any:
         at = user_line()
@@ -219,8 +237,10 @@ class Recorder(TorchFunctionMode):
             out = method_call(name, a, k, at)
             if name.endswith("_") and not name.endswith("__") and isinstance(args[0], Proxy):
                 return args[0]
-            return args[0] if out is a[0] and isinstance(args[0], Proxy) and name.startswith("__i") else wrap(out)
-        return wrap(aten.run(func, a, k, at) if kind == "aten" else function_call(func, a, k, at))
+            return (
+                args[0] if out is a[0] and isinstance(args[0], Proxy) and name.startswith("__i") else named(name, out)
+            )
+        return wrap(aten.run(func, a, k, at)) if kind == "aten" else named(name, function_call(func, a, k, at))
 
     def _set_grad_mode(self, on: bool) -> None:
         scope = _core.enable_grad() if on else _core.no_grad()

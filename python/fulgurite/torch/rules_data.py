@@ -1,0 +1,190 @@
+"""Rules of operators that move elements, and of those whose results have sizes that depend on elements: for these the
+recorded piece ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from .._core import Dtype, Tensor, Unsupported, compositions
+from .aten import A
+from .calls import FUNCTIONS, METHODS, At, call
+from .rules import aten_rule, rule
+
+
+@rule("nonzero")
+def nonzero(at: At, self: Tensor, *, as_tuple: bool = False) -> Any:
+    """The places of what is not zero."""
+    x = call("unsqueeze", [self, 0], {}, at) if as_tuple and self.ndim == 0 else self
+    places = compositions.nonzero(x, at)
+    return tuple(call("unbind", [places, 1], {}, at)) if as_tuple else places
+
+
+@rule("argwhere")
+def argwhere(at: At, self: Tensor) -> Tensor:
+    """Likewise."""
+    return compositions.nonzero(self, at)
+
+
+@rule("nonzero_static")
+def nonzero_static(at: At, self: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
+    """Likewise, as many as are asked for."""
+    return compositions.nonzero_static(self, size, fill_value, at)
+
+
+@rule("masked_select")
+def masked_select(at: At, self: Tensor, mask: Tensor) -> Tensor:
+    """The elements under a mask."""
+    return compositions.masked_select(self, mask, at)
+
+
+@rule("masked_scatter")
+def masked_scatter(at: At, self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """Elements written under a mask."""
+    return compositions.masked_scatter(self, mask, source, at)
+
+
+def _asked(found: Any, inverse: bool, counts: bool, at: At) -> Any:
+    nothing = call("zeros", [[0]], {"dtype": Dtype.int64}, at)
+    return found[0], found[1] if inverse else nothing, found[2] if counts else nothing
+
+
+@aten_rule(A._unique2.default)
+def unique2(
+    at: At, self: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
+) -> Any:
+    """Distinct elements."""
+    return _asked(compositions.unique(self, sorted, None, at), return_inverse, return_counts, at)
+
+
+@aten_rule(A._unique.default)
+def unique(at: At, self: Tensor, sorted: bool = True, return_inverse: bool = False) -> Any:
+    """Likewise."""
+    return _asked(compositions.unique(self, sorted, None, at), return_inverse, False, at)[:2]
+
+
+@aten_rule(A.unique_dim.default)
+def unique_dim(
+    at: At, self: Tensor, dim: int, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
+) -> Any:
+    """Distinct slices."""
+    return compositions.unique(self, sorted, dim, at)
+
+
+@aten_rule(A.unique_consecutive.default)
+def unique_consecutive(
+    at: At, self: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """Runs of equal elements, or of slices."""
+    found = compositions.unique_consecutive(self, dim, at)
+    return found if dim is not None else _asked(found, return_inverse, return_counts, at)
+
+
+@rule("histc")
+def histc(at: At, self: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+    """Counts in bins."""
+    return compositions.histc(self, bins, float(min), float(max), at)
+
+
+@aten_rule(A.histogram.bin_ct)
+def histogram(
+    at: At, self: Tensor, bins: int = 100, *, range: Any = None, weight: Any = None, density: bool = False
+) -> Any:
+    """Counts in bins between two ends."""
+    low, high = range if range is not None else (0.0, 0.0)
+    return compositions.histogram(self, bins, low, high, weight, density, at)
+
+
+@aten_rule(A.histogram.bins_tensor)
+def histogram_between(at: At, self: Tensor, bins: Tensor, *, weight: Any = None, density: bool = False) -> Any:
+    """Counts in bins whose edges are given."""
+    return compositions.histogram_between(self, bins, weight, density, at)
+
+
+@rule("put")
+def put(at: At, self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """Elements written at places of the flattened tensor."""
+    return compositions.put(self, index, source, accumulate, at)
+
+
+@rule("index_reduce")
+def index_reduce(
+    at: At, self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """Slices reduced into rows."""
+    if self.ndim > 0:
+        return compositions.index_reduce(self, dim, index, source, reduce, include_self, at)
+    row, index, source = (call("reshape", [t, [-1]], {}, at) for t in (self, index, source))
+    return call("reshape", [compositions.index_reduce(row, dim, index, source, reduce, include_self, at), []], {}, at)
+
+
+@rule("diagonal_scatter")
+def diagonal_scatter(at: At, self: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """A copy whose diagonal is written."""
+    return compositions.diagonal_scatter(self, src, offset, dim1, dim2, at)
+
+
+@aten_rule(A.tensor_split.tensor_indices_or_sections)
+def tensor_split(at: At, self: Tensor, tensor_indices_or_sections: Tensor, dim: int = 0) -> Any:
+    """The places are read."""
+    given = tensor_indices_or_sections.tolist()
+    length = int(self.shape[dim])
+    if isinstance(given, int):
+        size, longer = divmod(length, given)
+        ends = [size * (i + 1) + min(i + 1, longer) for i in range(given)]
+    else:
+        ends = [*[min(max(g + length if g < 0 else g, 0), length) for g in given], length]
+    starts = [0, *ends[:-1]]
+    return tuple(call("narrow", [self, dim, s, max(e - s, 0)], {}, at) for s, e in zip(starts, ends))
+
+
+def _split_by_tensor(args: list[Any], kwargs: dict[str, Any], at: At) -> Any:
+    places = args[1] if len(args) > 1 else kwargs.get("tensor_indices_or_sections")
+    if not isinstance(places, Tensor):
+        raise Unsupported("tensor_split at numbers")  # PyTorch's own, which is made of views
+    return tensor_split(at, args[0], places, args[2] if len(args) > 2 else kwargs.get("dim", 0))
+
+
+FUNCTIONS[torch.tensor_split] = METHODS["tensor_split"] = _split_by_tensor
+
+
+@rule("segment_reduce")
+def segment_reduce(
+    at: At,
+    data: Tensor,
+    reduce: str,
+    *,
+    lengths: Any = None,
+    indices: Any = None,
+    offsets: Any = None,
+    axis: int = 0,
+    unsafe: bool = False,
+    initial: Any = None,
+) -> Tensor:
+    """Reductions of runs of rows, whose lengths are read."""
+    if indices is not None or axis != 0 or (lengths if offsets is None else offsets).ndim != 1:
+        raise Unsupported("segment_reduce of such arguments")
+    ends = offsets.tolist() if offsets is not None else [0]
+    for length in lengths.tolist() if offsets is None else ():
+        ends.append(ends[-1] + length)
+    parts = [_reduced(data, s, e - s, reduce, initial, at) for s, e in zip(ends, ends[1:])]
+    return call("stack", [parts], {}, at)
+
+
+_EMPTY = {"sum": 0.0, "prod": 1.0, "mean": float("nan"), "max": float("-inf"), "min": float("inf")}
+
+
+def _reduced(data: Tensor, start: int, length: int, reduce: str, initial: Any, at: At) -> Tensor:
+    if length == 0:
+        value = _EMPTY[reduce] if initial is None else initial
+        return call("full", [list(data.shape[1:]), value], {"dtype": data.dtype}, at)
+    rows = call("narrow", [data, 0, start, length], {}, at)
+    if initial is not None:
+        first = call("full", [[1, *data.shape[1:]], initial], {"dtype": data.dtype}, at)
+        rows = call("cat", [[first, rows]], {}, at)
+    if reduce == "mean":
+        return call("div", [call("sum", [rows, [0]], {}, at), length], {}, at)
+    if reduce == "prod":
+        return call("prod", [rows, 0], {}, at)
+    return call({"sum": "sum", "max": "amax", "min": "amin"}[reduce], [rows, [0]], {}, at)
