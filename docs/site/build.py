@@ -30,7 +30,8 @@ def stage(folder: pathlib.Path) -> None:
         copy = folder / page.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         text = page.read_text(encoding="utf-8")
-        copy.write_text(text.replace("```cpp error\n", '```cpp title="does not compile"\n'), encoding="utf-8")
+        shown = text.replace("```cpp error\n", '```cpp title="does not compile"\n')
+        copy.write_text(shown.replace("```cpp compiled\n", "```cpp\n"), encoding="utf-8")
         for target in LINK.findall(text):
             linked = (page.parent / target).resolve()
             if ":" not in target and linked.is_file() and linked.suffix != ".md":

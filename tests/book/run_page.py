@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Compiles and runs the C++ programs of one page of the book and compares what they print with the page.
 
-A block ```cpp that defines main() is a program. Other ```cpp blocks are the body of a function: they are compiled and run inside main(). A block
-```text directly below a program is its expected standard output; "…" at the end of a line of it stands for any text. A block
+A block ```cpp that defines main() is a program. A block ```cpp compiled is one that needs a file, so it is compiled
+and not run. Other ```cpp blocks are the body of a function: they are compiled and run inside main(). A block ```text
+directly below a program is its expected standard output; "…" at the end of a line of it stands for any text. A block
 ```cpp error is a program that must not compile; the ```text below it is a part of the compiler's message.
 UPDATE_EXPECT=1 writes the actual output into the page, but keeps lines with "…" that match.
 """
@@ -14,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-BLOCK = re.compile(r"^```(cpp|cpp error)\n(.*?)^```\n(?:\n?```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(cpp|cpp error|cpp compiled)\n(.*?)^```\n(?:\n?```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 PRELUDE = "#include <fulgurite/fulgurite.h>\n#include <iostream>\nnamespace fg = fulgurite;\n"
 SECONDS_OF_A_PROGRAM = 300
 
@@ -61,6 +62,8 @@ class Page:
             return None
         if built.returncode != 0:
             self.fail(match, f"the program does not compile:\n{built.stderr}")
+            return None
+        if kind == "cpp compiled":
             return None
         try:
             done = subprocess.run([str(binary)], capture_output=True, text=True, cwd=folder, timeout=SECONDS_OF_A_PROGRAM)
