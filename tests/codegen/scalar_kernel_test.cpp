@@ -65,7 +65,7 @@ extern "C" void kernel(const Launch& launch, long first, long last) {
     float* const t3_kept = row.kept<float>(0);
     const float* const t_1_row = row.of<const float>(1);
     float* const t6_result = row.of<float>(2);
-    Largest<float> t1_columns;
+    RowMax<float> t1_columns;
     for (long c = 0; c < launch.columns; ++c) {
       const float t_0 = load_element(t_0_row + c);
       const float t0 = t_0 * 0.5f;

@@ -130,6 +130,41 @@ TEST("kernel_source is the text that runs") {
   expect(source.find("fusion0(") != std::string::npos && source.find("tanh(") != std::string::npos, source);
 }
 
+TEST("kernel_source shows a kernel in scalar form, and its IR") {
+  const auto f = jit(chain, fused);
+  f(randn({4, 6}), randn({4, 6}));
+  expect_text(examine::kernel_source(f, "fusion0", examine::KernelForm::scalar), R"(
+extern "C" void fusion0(const Launch& launch, long first, long last) {
+  for (Row row(launch, first); first < last; row.next(), ++first) {
+    const float* const t_0_row = row.of<const float>(0);
+    const float* const t_1_row = row.of<const float>(1);
+    float* const t2_result = row.of<float>(2);
+    for (long c = 0; c < launch.columns; ++c) {
+      const float t_0 = load_element(t_0_row + c);
+      const float t_1 = load_element(t_1_row + c);
+      const float t0 = t_0 * t_1;
+      const float t1 = t0 + 1.5f;
+      const float t2 = tanh(t1);
+      store_element(t2_result + c, t2);
+    }
+  }
+}
+)");
+  expect_text(examine::kernel_source(f, "fusion0", examine::KernelForm::ir), R"(
+input 0: f32 [d0, d1]
+input 1: f32 [d0, d1]
+output 0: f32 [d0, d1]
+rows none, columns d0, d1
+%0 = load input 0 : f32 full  # t_0
+%1 = load input 1 : f32 full  # t_1
+%2 = multiply(%0, %1) : f32 full  # t0
+%3 = add(%2, 1.5) : f32 full  # t1
+%4 = tanh(%3) : f32 full, costly -> output 0  # t2
+for each row
+  loop 0 over columns: load %0, %1; compute %2, %3, %4; store %4
+)");
+}
+
 TEST("a report counts bytes and operations once") {
   const auto f = jit(chain, fused);
   const Tensor x = randn({16, 32});

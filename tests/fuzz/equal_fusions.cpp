@@ -10,6 +10,8 @@
 
 #include <fulgurite/fulgurite.h>
 
+#include "support/scalar_fuser.h"
+
 using namespace fulgurite;
 
 namespace fulgurite::test {
@@ -215,7 +217,10 @@ struct Found {
   std::string trace;
 };
 
-Found compare(const Batch& batch) {
+/// The executors whose results are compared: the fuser and the eager executor, or the fuser's two forms of kernels.
+enum class Compared { eager, forms };
+
+Found compare(const Batch& batch, Compared compared) {
   Found found{std::vector<std::string>(batch.programs.size()), 0, {}};
   const auto compiled = [&](std::vector<std::string> executors, bool is_fused) {
     auto f = jit([&](std::vector<Tensor> inputs) { return batch.run(inputs); }, {.executors = std::move(executors)});
@@ -225,15 +230,17 @@ Found compare(const Batch& batch) {
     if (is_fused) found.trace = print(trace, {.time = false, .source = false});
     return out;
   };
-  const std::vector<Tensor> fused = compiled({"fuser"}, true), plain = compiled({"eager"}, false),
-                            eager = batch.run(batch.inputs);
+  const bool are_forms = compared == Compared::forms;
+  const std::vector<Tensor> fused = compiled({are_forms ? "scalar_fuser" : "fuser"}, true),
+                            plain = compiled({are_forms ? "fuser" : "eager"}, false),
+                            eager = are_forms ? plain : batch.run(batch.inputs);
   size_t at = 0;
   for (size_t i = 0; i < batch.programs.size(); ++i) {
     const PointwiseProgram& program = batch.programs[i];
     const size_t count = program(program.make_inputs()).size();
     for (size_t k = 0; k < count; ++k, ++at) {
       std::string difference = differing(fused[at], plain[at]);
-      if (!difference.empty()) found.problems[i] = "the fuser: " + difference;
+      if (!difference.empty()) found.problems[i] = (are_forms ? "the scalar form: " : "the fuser: ") + difference;
       difference = differing(plain[at], eager[at]);
       if (!difference.empty() && !program.is_differentiated) found.problems[i] = "the eager executor: " + difference;
     }
@@ -241,7 +248,7 @@ Found compare(const Batch& batch) {
   return found;
 }
 
-std::string problem_of(const PointwiseProgram& program, std::string* trace = nullptr) {
+std::string problem_of(const PointwiseProgram& program, Compared compared, std::string* trace = nullptr) {
   try {
     program(program.make_inputs());
   } catch (const UserError&) {
@@ -249,13 +256,13 @@ std::string problem_of(const PointwiseProgram& program, std::string* trace = nul
   }
   Batch alone;
   alone.add(program);
-  const Found found = compare(alone);
+  const Found found = compare(alone, compared);
   if (trace != nullptr) *trace = found.trace;
   return found.problems[0];
 }
 
 /// With as few operators and results as it still fails with.
-PointwiseProgram shrunk(PointwiseProgram program) {
+PointwiseProgram shrunk(PointwiseProgram program, Compared compared) {
   for (bool is_smaller = true; is_smaller;) {
     is_smaller = false;
     for (size_t i = program.steps.size(); i-- > 0 && program.steps.size() > 1;) {
@@ -266,20 +273,18 @@ PointwiseProgram shrunk(PointwiseProgram program) {
         for (size_t* operand : {&step.left, &step.right, &step.third})
           *operand = *operand == value ? instead : *operand > value ? *operand - 1 : *operand;
       less.results = std::min(less.results, less.steps.size());
-      if (problem_of(less).empty()) continue;
+      if (problem_of(less, compared).empty()) continue;
       program = less;
       is_smaller = true;
     }
     PointwiseProgram one = program;
     one.results = 1;
-    if (program.results > 1 && !problem_of(one).empty()) program = one, is_smaller = true;
+    if (program.results > 1 && !problem_of(one, compared).empty()) program = one, is_smaller = true;
   }
   return program;
 }
 
-}  // namespace
-
-int check_equal_fusions(unsigned first, unsigned count) {
+int check(unsigned first, unsigned count, Compared compared) {
   constexpr size_t together = 25;
   int programs = 0, fusions = 0, failures = 0;
   for (unsigned seed = first; seed < first + count;) {
@@ -293,17 +298,17 @@ int check_equal_fusions(unsigned first, unsigned count) {
       }
       batch.add(std::move(program));
     }
-    const Found found = compare(batch);
+    const Found found = compare(batch, compared);
     programs += static_cast<int>(batch.programs.size());
     fusions += found.fusions;
     for (size_t i = 0; i < batch.programs.size(); ++i) {
       if (found.problems[i].empty()) continue;
       ++failures;
       std::printf("FAILED: pointwise program %u: %s\n", batch.programs[i].seed, found.problems[i].c_str());
-      if (problem_of(batch.programs[i]).empty()) continue;  // only together with others
+      if (problem_of(batch.programs[i], compared).empty()) continue;  // only together with others
       std::string trace;
-      const PointwiseProgram small = shrunk(batch.programs[i]);
-      const std::string now = problem_of(small, &trace);
+      const PointwiseProgram small = shrunk(batch.programs[i], compared);
+      const std::string now = problem_of(small, compared, &trace);
       std::printf("its smallest form%s: %s\n%s\n", small.is_differentiated ? " (differentiated)" : "", now.c_str(),
                   trace.c_str());
       std::fflush(stdout);
@@ -311,6 +316,15 @@ int check_equal_fusions(unsigned first, unsigned count) {
   }
   std::printf("%d programs, %d fusions, %d failures\n", programs, fusions, failures);
   return failures;
+}
+
+}  // namespace
+
+int check_equal_fusions(unsigned first, unsigned count) { return check(first, count, Compared::eager); }
+
+int check_scalar_pointwise(unsigned first, unsigned count) {
+  register_scalar_fuser();
+  return check(first, count, Compared::forms);
 }
 
 }  // namespace fulgurite::test

@@ -6,5 +6,7 @@ namespace fulgurite::test {
 /// the same bits, the sign of zero included; NaNs must only be NaNs. Prints differences, then `N programs, N fusions, N
 /// failures`; returns the number of failures.
 int check_equal_fusions(unsigned first, unsigned count);
+/// The same programs: kernels of vectors and kernels in scalar form give the same bits.
+int check_scalar_pointwise(unsigned first, unsigned count);
 
 }  // namespace fulgurite::test

@@ -4,6 +4,8 @@
 // in units of f64, or of f32 for values computed in f32. If an error is larger, eager's is the largest of nine sets.
 //   random_fusions [--count 100] [--first 0] [--verbose]
 //   random_fusions --equal [--count 100] [--first 0]      pointwise operators, bitwise equal to the eager executor
+//   random_fusions --scalar [--count 100] [--first 0]     both kinds of programs, bitwise equal to kernels in scalar
+//   form
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -16,6 +18,7 @@
 
 #include "fuzz/equal_fusions.h"
 #include "fuzz/fusion_program.h"
+#include "fuzz/scalar_fusions.h"
 
 using namespace fulgurite;
 using namespace fulgurite::test;
@@ -216,13 +219,18 @@ void check(unsigned seed, bool is_verbose, Counts& counts) {
 
 int main(int argc, char** argv) {
   unsigned count = 100, first = 0;
-  bool is_verbose = false, is_equal = false;
+  bool is_verbose = false, is_equal = false, is_scalar = false;
   for (int i = 1; i < argc; ++i) {
     if (!std::strcmp(argv[i], "--verbose")) is_verbose = true;
     else if (!std::strcmp(argv[i], "--equal")) is_equal = true;
+    else if (!std::strcmp(argv[i], "--scalar")) is_scalar = true;
     else if (!std::strcmp(argv[i], "--count") && i + 1 < argc) count = static_cast<unsigned>(std::atoi(argv[++i]));
     else if (!std::strcmp(argv[i], "--first") && i + 1 < argc) first = static_cast<unsigned>(std::atoi(argv[++i]));
     else return std::fprintf(stderr, "unknown argument %s\n", argv[i]), 2;
+  }
+  if (is_scalar) {
+    const int pointwise = check_scalar_pointwise(first, count);
+    return pointwise + check_scalar_fusions(first, count) > 0;
   }
   if (is_equal) return check_equal_fusions(first, count) > 0;
   Counts counts;

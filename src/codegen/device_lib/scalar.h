@@ -193,7 +193,7 @@ class Row {
 
  private:
   const Launch& launch_;
-  long index_[most_row_dimensions];
+  decltype(Launch::row_sizes) index_;
 };
 
 inline constexpr int sums_of_row = 16;      // columns are added up in as many sums, by their index
@@ -263,9 +263,9 @@ struct Extremum {
   }
 };
 template <class Number>
-using Largest = Extremum<Number, maximum<Number>, true>;
+using RowMax = Extremum<Number, maximum<Number>, true>;
 template <class Number>
-using Smallest = Extremum<Number, minimum<Number>, false>;
+using RowMin = Extremum<Number, minimum<Number>, false>;
 
 /// The column sums over the rows of one launch: of `summed_rows` rows at a time, joined pairwise. The launch's operand
 /// is zeros, with rows for the sums that wait to be joined; the first becomes the result.

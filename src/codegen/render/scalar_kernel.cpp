@@ -99,7 +99,7 @@ class ScalarKernelPrinter {
   }
 
   void print(const RowLoop& loop) {
-    static constexpr std::string_view reducers[] = {"", "", "", "Sum", "Largest", "Smallest"};
+    static constexpr std::string_view reducers[] = {"", "", "", "Sum", "RowMax", "RowMin"};
     for (const int i : loop.reduced)
       if (value(i).kind != Kind::column_sum)
         line(reducers[static_cast<int>(value(i).kind)], "<", type_text(value(i).lanes), "> ", name_of(i), "_columns;");

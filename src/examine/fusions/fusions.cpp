@@ -5,9 +5,12 @@
 #include <fulgurite/repro.h>
 #include <fulgurite/symbol.h>
 
+#include "codegen/ir/print_kernel.h"
+#include "codegen/render/scalar_target.h"
 #include "examine/fusions/find_fusion.h"
 #include "examine/profile/profile_lines.h"
 #include "examine/profile/quantile.h"
+#include "executors/fuser/fusion_kernel.h"
 #include "ir/printing/print_common.h"
 #include "pipeline/debug/slice.h"
 #include "runtime/plan/execution_plan.h"
@@ -34,8 +37,17 @@ std::vector<FusionInput> fusion_inputs(const Jitted& f, std::string_view fusion)
   return tensors_of(find_fusion(f, fusion, "fusion_inputs")).inputs;
 }
 
-std::string kernel_source(const Jitted& f, std::string_view fusion) {
-  return std::string(kernel_text(*find_fusion(f, fusion, "kernel_source").bound->implementation));
+std::string kernel_source(const Jitted& f, std::string_view fusion, KernelForm form) {
+  const FoundFusion found = find_fusion(f, fusion, "kernel_source");
+  const Implementation& implementation = *found.bound->implementation;
+  if (form == KernelForm::compiled) return std::string(kernel_text(implementation));
+  const auto* const kernel = dynamic_cast<const fuser::FusionKernel*>(implementation.fusion);
+  if (kernel == nullptr)
+    throw UserError(text::cat("kernel_source: ", fusion, " is a kernel of the executor ", implementation.executor,
+                              "; only the fuser's have a scalar form and an IR"));
+  if (form == KernelForm::ir)
+    return codegen::kernel_ir_text(kernel->kernel()) + codegen::schedule_text(kernel->schedule());
+  return codegen::scalar_kernel(kernel->kernel(), kernel->schedule(), std::string(fusion), false);
 }
 
 namespace {

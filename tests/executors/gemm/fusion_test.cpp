@@ -30,6 +30,18 @@ int lines_of(const Trace& trace, std::string_view executor) {
 
 }  // namespace
 
+TEST("a GEMM has no scalar form and no IR") {
+  if (!fused_gemm::is_profitable_on_this_cpu(Dtype::bf16)) return;
+  const auto f = jit(with_autocast(layer));
+  f(randn({4, rows / 4, features}).to(Dtype::bf16), randn({columns, features}), randn({columns}));
+  expect_equal(examine::fusion_names(f), std::vector<std::string>{"fusion0"});
+  expect(examine::kernel_source(f, "fusion0").find("multiply_blocks") != std::string::npos);
+  for (const examine::KernelForm form : {examine::KernelForm::scalar, examine::KernelForm::ir})
+    expect_error(
+        [&] { examine::kernel_source(f, "fusion0", form); },
+        "kernel_source: fusion0 is a kernel of the executor gemm; only the fuser's have a scalar form and an IR");
+}
+
 TEST("a layer under autocast reads its f32 weight and bias in the product") {
   if (!fused_gemm::is_profitable_on_this_cpu(Dtype::bf16)) return;
   manual_seed(5);
