@@ -20,6 +20,14 @@ def stopped_run(cli, arguments, number):
     return process.returncode, errors
 
 
+def without_setting(path, name, value):
+    """Removes a setting from a saved run, as an earlier version would have written it; spaces keep the file's size."""
+    text = f'\\"{name}\\": \\"{value}\\", '.encode()
+    content = path.read_bytes()
+    expect(content.count(text) == 1, f"{path} has not the setting {name} once")
+    path.write_bytes(content.replace(text, b" " * len(text)))
+
+
 def check_equal_runs(cli, model, data, weights, *flags):
     whole, stopped, killed = (cli.new_path() for _ in range(3))
     flags = ("--warmup", "5", *flags)
@@ -34,6 +42,7 @@ def check_equal_runs(cli, model, data, weights, *flags):
     checkpointed = finetune(model, data, killed, *flags, "--checkpoint-every", "7", steps=800)
     status, _ = stopped_run(cli, checkpointed, signal.SIGKILL)
     expect_equal(status, -9, "exit status after SIGKILL")
+    without_setting(killed / "training_state.safetensors", "weights", "files")
     cli.good("finetune", "--out", killed, "--resume", "--threads", "1", "--json")
     for out in (stopped, killed):
         expect_equal(losses_of(out), losses_of(whole), "losses of a resumed run")

@@ -128,7 +128,8 @@ FinetuneSettings resumed_settings(const std::string& saved, const FinetuneSettin
   FinetuneSettings settings = asked;
   each_setting([&](const char* name, auto member) {
     using Value = std::remove_reference_t<decltype(settings.*member)>;
-    const Value before = value_of<Value>(node, name);
+    // A run that an earlier version began has the defaults of settings that are newer.
+    const Value before = node.find(name) != nullptr ? value_of<Value>(node, name) : FinetuneSettings().*member;
     const bool is_given = std::find(asked.given.begin(), asked.given.end(), name) != asked.given.end();
     const bool may_be_new = std::find(std::begin(may_change), std::end(may_change), name) != std::end(may_change);
     if (is_given && !may_be_new && before != asked.*member)
