@@ -2,8 +2,10 @@
 #include <bit>
 #include <cmath>
 
+#include "codegen/host_compiler/compile_kernels.h"
 #include "codegen/kernel_of_fusion.h"
 #include "codegen/render/scalar_target.h"
+#include "codegen/render/vector_target.h"
 #include "support/scalar_fuser.h"
 #include "support/text/text.h"
 
@@ -38,6 +40,28 @@ void expect_same_bits(F function, const std::vector<Tensor>& inputs, SourceLocat
     fusions += bound.is_fusion() && bound.implementation->executor == "scalar_fuser";
   expect(fusions > 0, at);
   for (size_t i = 0; i < expected.size(); ++i) expect_equal(difference_of(actual[i], expected[i]), std::string(), at);
+}
+
+/// The results of a fusion's kernel in one form, compiled for the instruction set.
+std::vector<Tensor> run_form(const fuser::FusionKernel& fusion, bool is_scalar, codegen::InstructionSet set,
+                             const std::vector<Tensor>& inputs, const std::vector<Tensor>& like) {
+  const auto print = is_scalar ? codegen::scalar_kernel : codegen::vector_kernel;
+  const codegen::HeaderParts parts = codegen::header_parts(fusion.kernel());
+  codegen::KernelSource source;
+  source.name = "kernel";
+  source.text = source.plain_text = print(fusion.kernel(), fusion.schedule(), "kernel", true);
+  source.is_wide = parts.is_wide;
+  source.has_angles = parts.has_angles;
+  source.is_scalar = is_scalar;
+  const auto functions = codegen::compile_kernels({&source, 1}, {set});
+  if (!expect(functions.size() == 1)) return {};
+  std::vector<Argument> arguments;
+  for (const Tensor& input : inputs) arguments.emplace_back(input);
+  std::vector<Tensor> results;
+  for (const Tensor& one : like) results.push_back(zeros_like(one));
+  const fuser::FusionKernel kernel(fusion.kernel(), fusion.schedule(), source.text, functions[0]);
+  kernel.run({arguments.data(), arguments.size()}, results);
+  return results;
 }
 
 using Values = std::vector<Tensor>;
@@ -158,9 +182,8 @@ TEST("integer kernels have the same bits in both forms") {
     expect_same_bits(
         [](Values t) {
           const Tensor product = t[0] * t[1] * 1234567, sum = product + t[1];
-          return Values{
-              sum,       abs(product),       maximum(sum, t[0]),          bitwise_xor(sum, bitwise_not(t[1])),
-              sign(sum), clamp(sum, 0, 100), product.to(Dtype::f32) * 0.5};
+          return Values{sum,       abs(product),       maximum(sum, t[0]),          bitwise_xor(sum, bitwise_not(t[1])),
+                        sign(sum), clamp(sum, 0, 100), product.to(Dtype::f32) * 0.5};
         },
         {(randn({5, 37}) * 1000.0).to(Dtype::i64).to(dtype), (randn({5, 37}) * 1e9).to(Dtype::i64).to(dtype)});
 }
@@ -173,8 +196,8 @@ TEST("reductions add in the same order in both forms") {
             const Tensor x = t[0] * 1.5;
             const Tensor wide = x - mean(x, {-1}, true);
             return Values{softmax(x, -1),      wide,
-                           var(x, {-1}),        amax(x * x, {-1}),
-                           amin(x + 1.0, {-1}), sum(exp(t[1]), {-1}, false)};
+                          var(x, {-1}),        amax(x * x, {-1}),
+                          amin(x + 1.0, {-1}), sum(exp(t[1]), {-1}, false)};
           },
           {randn({6, columns}).to(dtype), randn({6, columns}).to(dtype)});
 }
@@ -201,6 +224,34 @@ TEST("column sums are the same in both forms") {
             return Values{sum(t[0] * 3, {0}), t[0] * 3 + 1};
           },
           {(randn({rows, 20}) * 100.0).to(dtype)});
+}
+
+TEST("both forms have the same bits on every instruction set") {
+  const auto function = [](Tensor x) {
+    const Tensor y = atan(x * 3.0) + fmod(x, 0.7) * expm1(x.to(Dtype::f64)).to(Dtype::f32);
+    return std::vector<Tensor>{y, softmax(y.to(Dtype::f16), -1), sum(y * tan(x), {-1}), add(x, y, 0.3)};
+  };
+  auto f = jit(function, {.executors = {"fuser"}});
+  const Tensor x = randn({9, 300});
+  const std::vector<Tensor> expected = f(x);
+  const fuser::FusionKernel& fusion = fusion_of(f);
+  expect_equal(fusion.kernel().inputs.size(), size_t{1});
+  expect_equal(fusion.kernel().outputs.size(), expected.size());
+  for (int set = 0; set <= static_cast<int>(codegen::best_instruction_set()); ++set) {
+    const auto instructions = static_cast<codegen::InstructionSet>(set);
+    const std::vector<Tensor> vectors = run_form(fusion, false, instructions, {x}, expected),
+                              scalars = run_form(fusion, true, instructions, {x}, expected);
+    for (size_t i = 0; i < vectors.size(); ++i) expect_equal(difference_of(scalars[i], vectors[i]), std::string());
+  }
+}
+
+// g++ computes erf(1.25) itself if it sees the constant, and rounds it correctly; glibc's differs in the last bit.
+TEST("functions of f64 are the C library's for constants too") {
+  expect_same_bits(
+      [](Values t) {
+        return Values{erf(clamp(t[0] * 1.5, -0.5, 1.25)), exp(clamp(t[0], 0.7, 9.0)) + 1.0};
+      },
+      {randn({4, 50}, Dtype::f64)});
 }
 
 TEST("losses over classes, which gather and scatter, are the same in both forms") {

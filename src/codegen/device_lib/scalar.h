@@ -98,11 +98,22 @@ FULGURITE_INLINE float from_float16(Float16 x) {
 FULGURITE_INLINE float round_to_bfloat16(float x) { return from_bfloat16(to_bfloat16(x)); }
 FULGURITE_INLINE float round_to_float16(float x) { return from_float16(to_float16(x)); }
 
+/// Hides a number from the compiler, which would round a function of a constant correctly: the C library may not, and
+/// kernels of vectors call the library.
+FULGURITE_INLINE double hidden(double x) {
+  asm("" : "+m"(x));
+  return x;
+}
 // Functions of f32 that have an algorithm for lanes use it with one lane; those of f64 are the C library's.
 #define FULGURITE_SCALAR_FUNCTION(name, single, wide)     \
   FULGURITE_INLINE float name(float x) { return single; } \
   FULGURITE_INLINE double name(double x) { return wide; }
-#define FULGURITE_SERIES(name, wide) FULGURITE_SCALAR_FUNCTION(name, name(Floats(x)).value, wide)
+#define FULGURITE_SERIES(name, wide)                                     \
+  FULGURITE_INLINE float name(float x) { return name(Floats(x)).value; } \
+  FULGURITE_INLINE double name(double given) {                           \
+    const double x = hidden(given);                                      \
+    return wide;                                                         \
+  }
 FULGURITE_SCALAR_FUNCTION(abs, __builtin_fabsf(x), __builtin_fabs(x))
 FULGURITE_SCALAR_FUNCTION(floor, __builtin_floorf(x), __builtin_floor(x))
 FULGURITE_SCALAR_FUNCTION(ceil, __builtin_ceilf(x), __builtin_ceil(x))
@@ -134,13 +145,15 @@ FULGURITE_INLINE float copy_sign(float a, float b) { return __builtin_copysignf(
 FULGURITE_INLINE double copy_sign(double a, double b) { return __builtin_copysign(a, b); }
 FULGURITE_INLINE float fmod(float a, float b) { return __builtin_fmodf(a, b); }
 FULGURITE_INLINE float atan2(float a, float b) { return atan2(Floats(a), Floats(b)).value; }
-FULGURITE_INLINE double atan2(double a, double b) { return __builtin_atan2(a, b); }
+FULGURITE_INLINE double atan2(double a, double b) { return __builtin_atan2(hidden(a), hidden(b)); }
 FULGURITE_INLINE float gelu_backward(float g, float x) { return gelu_backward(Floats(g), Floats(x)).value; }
 FULGURITE_INLINE float gelu_tanh_backward(float g, float x) { return gelu_tanh_backward(Floats(g), Floats(x)).value; }
-FULGURITE_INLINE double gelu_backward(double g, double x) {
+FULGURITE_INLINE double gelu_backward(double g, double given) {
+  const double x = hidden(given);
   return g * (0.5 * __builtin_erfc(-x * 0.70710678118654752440) + x * inverse_sqrt_2_pi * __builtin_exp(-0.5 * x * x));
 }
-FULGURITE_INLINE double gelu_tanh_backward(double g, double x) {
+FULGURITE_INLINE double gelu_tanh_backward(double g, double given) {
+  const double x = hidden(given);
   const double scale = sqrt_2_over_pi, cubic = tanh_cubic;
   const double s = 1 / (1 + __builtin_exp(-2 * scale * x * (1 + cubic * x * x)));
   return g * (s + x * s * (1 - s) * 2 * scale * (1 + 3 * cubic * x * x));
