@@ -98,6 +98,8 @@ void bind_moves(nb::module_& m) {
   m.def("diagonal_scatter", [](const Tensor& x, const Tensor& source, Whole offset, Whole dim1, Whole dim2, At at) {
     return fg::diagonal_scatter(x, source, offset, dim1, dim2, location_of(at));
   });
+  m.def("gcd", [](const Tensor& a, const Tensor& b, At at) { return fg::gcd(a, b, location_of(at)); });
+  m.def("lcm", [](const Tensor& a, const Tensor& b, At at) { return fg::lcm(a, b, location_of(at)); });
   m.def("frexp", [](const Tensor& x, At at) { return as_tuple(fg::frexp(x, location_of(at))); });
   m.def("mode", [](const Tensor& x, Whole dim, bool keepdim, At at) {
     return as_tuple(fg::mode(x, dim, keepdim, location_of(at)));

@@ -10,7 +10,7 @@ import torch
 import torch._prims
 
 from .._core import Dtype, Tensor, Unsupported
-from .calls import BOOL, At, Handler, agrees, by_name, call, convert, known, method_call, our_dtype, write
+from .calls import BOOL, At, Handler, agrees, by_name, call, convert, copied, known, method_call, our_dtype
 
 A = torch.ops.aten
 Args, Kwargs = list[Any], dict[str, Any]
@@ -92,7 +92,7 @@ def copy(a: Args, k: Kwargs, at: At) -> Any:
 @op(A.copy_.default)
 def copy_(a: Args, k: Kwargs, at: At) -> Any:
     """`aten.copy`."""
-    return write(a[0], a[1], at)
+    return copied(a[0], a[1], at)
 
 
 def scale_of(q: Tensor, scale: float | None) -> float:
@@ -238,7 +238,7 @@ def flash(a: Args, k: Kwargs, at: At) -> Any:
         {},
         at,
     )
-    return (call("transpose", [out, 1, 2], {}, at), lse)
+    return (call("transpose", [out, 1, 2], {}, at), call("detach", [lse], {}, at))
 
 
 @op(A._scaled_dot_product_flash_attention_for_cpu_backward.default)
@@ -283,6 +283,9 @@ def scatter(a: Args, k: Kwargs, at: At) -> Any:
 TABLE[A.pow.Scalar] = renamed("pow")
 if hasattr(torch.ops.prims, "fma"):
     TABLE[torch.ops.prims.fma.default] = lambda a, k, at: call("add", [call("mul", [a[0], a[1]], {}, at), a[2]], {}, at)
+TABLE[A._local_scalar_dense.default] = lambda a, k, at: a[0].item(at)
+# Our kernels raise by themselves where a matrix is singular.
+TABLE[A._linalg_check_errors.default] = lambda a, k, at: None
 TABLE[A._assert_async.msg] = lambda a, k, at: None
 TABLE[A.sym_size.int] = lambda a, k, at: a[0].shape[a[1]]
 TABLE[A.scaled_dot_product_attention.default] = lambda a, k, at: call(

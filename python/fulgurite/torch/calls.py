@@ -70,7 +70,10 @@ def method(*names: str) -> Callable[[Handler], Handler]:
 
 def call(op: str, args: Iterable[Any], kwargs: dict[str, Any], at: At) -> Any:
     """One of our operators, recorded for the line `at`."""
-    return _core.call(op, args, kwargs, at)
+    try:
+        return _core.call(op, args, kwargs, at)
+    except TypeError as reason:  # an argument that no operator takes, as a complex number
+        raise Unsupported(f"{op}: {reason}") from None
 
 
 def write(x: Tensor, value: Any, at: At) -> Tensor:
@@ -148,6 +151,24 @@ def convert(x: Tensor, dtype: Any, at: At) -> Tensor:
     """`x` in another dtype."""
     wanted = our_dtype(dtype)
     return x if x.dtype == wanted else call("prims.convert_element_type", [x, wanted], {}, at)
+
+
+def with_zero_gradient(value: Tensor, source: Any, at: At) -> Tensor:
+    """`value`, as a function of `source` whose derivative is zero: PyTorch's result has a gradient function."""
+    if not isinstance(source, Tensor) or not source.requires_grad:
+        return value
+    everywhere = call("ones_like", [source], {"dtype": BOOL}, at)
+    zero = call("masked_fill", [source, everywhere, 0], {}, at)
+    if list(zero.shape) != list(value.shape):
+        zero = call("sum", [zero], {}, at)
+    return call("add", [value, convert(zero, value.dtype, at)], {}, at)
+
+
+def copied(x: Tensor, value: Any, at: At) -> Tensor:
+    """Writes `value` over all of `x`, which goes on to need a gradient if it did before."""
+    if isinstance(value, Tensor) and x.requires_grad and not value.requires_grad:
+        value = with_zero_gradient(call("expand", [convert(value, x.dtype, at), list(x.shape)], {}, at), x, at)
+    return write(x, value, at)
 
 
 def _spellings(target: Any) -> list[str]:

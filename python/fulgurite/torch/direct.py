@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 
 from .. import _core
 from .._core import Tensor, Unsupported
-from . import aten, calls, errors, functions, rules_data, rules_layers, rules_linalg, rules_numbers  # noqa: F401  they fill the tables
+from . import aten, calls, errors, functions, rules_data, rules_draws, rules_layers, rules_linalg, rules_numbers  # noqa: F401  they fill tables
 from .calls import DTYPE, TORCH_DTYPE, function_call, method_call
 
 _make = torch.Tensor._make_wrapper_subclass
@@ -64,7 +64,7 @@ def unwrap(tree: Any) -> Any:
     if isinstance(tree, Proxy):
         return tree._fg
     if isinstance(tree, torch.Tensor):
-        return import_plain(tree)
+        return captured(tree) if tree.requires_grad and _captures else import_plain(tree)
     if isinstance(tree, (list, tuple)):
         return [unwrap(x) for x in tree] if type(tree) is not tuple else tuple(unwrap(x) for x in tree)
     if isinstance(tree, dict):
@@ -72,6 +72,26 @@ def unwrap(tree: Any) -> Any:
     if isinstance(tree, slice):
         return slice(unwrap(tree.start), unwrap(tree.stop), unwrap(tree.step))
     return tree
+
+
+class Met(BaseException):
+    """A tensor that needs a gradient and is no argument was met: it becomes an input, and the recording begins anew."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        super().__init__()
+        self.tensor = tensor
+
+
+_captures: list[dict[int, Tensor]] = []  # by identity, of the function that is recorded
+
+
+def captured(tensor: torch.Tensor) -> Tensor:
+    """The value that stands for such a tensor."""
+    found = _captures[-1].get(id(tensor))
+    if found is None:
+        import_plain(tensor)
+        raise Met(tensor)
+    return found
 
 
 def import_plain(tensor: torch.Tensor) -> Tensor:
@@ -193,6 +213,7 @@ class Recorder(TorchFunctionMode):
         super().__init__()
         self.fallen: dict[str, calls.At] = {}
         self.grad_modes: list[Any] = []
+        self.has_read = False
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -210,6 +231,8 @@ class Recorder(TorchFunctionMode):
             return func(*args, **kwargs)
         if kind == "set":
             raise Unsupported(f"an assignment to Tensor.{name} while a function is recorded")
+        if name in errors.CHECKED:
+            errors.check(func, args, kwargs)
         try:
             return self._record(kind, name, func, args, kwargs)
         except _core.Error as reason:
@@ -223,6 +246,11 @@ class Recorder(TorchFunctionMode):
         except _core.Error as error:
             given = error if isinstance(reason, Unsupported) else reason
             raise errors.like_eager(given, func, args, kwargs) from None
+        except Exception as error:
+            theirs = errors.eager_error(func, args, kwargs)
+            if theirs is None or type(theirs) is type(error):
+                raise
+            raise theirs from None
         self.fallen.setdefault(str(reason), user_line())
         return out
 
@@ -232,6 +260,7 @@ class Recorder(TorchFunctionMode):
             return wrap(functions.attribute(args[0]._fg, name, at))
         a, k = unwrap(list(args)), unwrap(kwargs)
         if kind == "method" and name in _ELEMENTS:
+            self.has_read = True
             return _ELEMENTS[name](a[0].item(at))
         if kind == "method":
             out = method_call(name, a, k, at)

@@ -12,6 +12,7 @@ from .. import _core
 from .._compiled import TENSOR, Compiled, Hole, _hashable
 from .._core import Unsupported
 from .._supported import Report
+from . import direct
 from .calls import DTYPE
 from .direct import Proxy, Recorder, import_plain, unwrap
 from .training import run, seed_from_torch, train
@@ -114,7 +115,12 @@ class Entry:
         if door.members:
             door.members.check()
         more = {} if autocast is None else {"autocast": DTYPE[autocast]}
-        self.function = door.owner.make_function(self.record, self._names(), names, **more)
+        self.captured: list[torch.Tensor] = []
+        self.has_read = False
+        self._make = lambda: door.owner.make_function(
+            self.record, self._names(), [*names, *(f"captured_{i}" for i in range(len(self.captured)))], **more
+        )
+        self.function = self._make()
 
     def _names(self) -> list[str]:
         args, kwargs = _pytree.tree_unflatten(range(self.spec.num_leaves), self.spec)
@@ -127,10 +133,21 @@ class Entry:
 
     def record(self, values: list[Any], members: list[Any]) -> list[Any]:
         """Runs PyTorch's code on proxies; the last result says which structure the results had."""
+        own = len(members) - len(self.captured)
+        direct._captures.append({id(t): m for t, m in zip(self.captured, members[own:])})
+        try:
+            return self._recorded(values, members[:own])
+        finally:
+            direct._captures.pop()
+
+    def _recorded(self, values: list[Any], members: list[Any]) -> list[Any]:
         given = iter([Proxy(v) for v in values])
         args, kwargs = _pytree.tree_unflatten([next(given) if c is TENSOR else c for c in self.constants], self.spec)
         recorder = Recorder()
-        out = self._run(recorder, args, kwargs, [Proxy(m) for m in members])
+        try:
+            out = self._run(recorder, args, kwargs, [Proxy(m) for m in members])
+        finally:
+            self.has_read = recorder.has_read
         self.fallen.update(recorder.fallen)
         leaves, spec = _pytree.tree_flatten(out)
         leaves = [
@@ -149,6 +166,19 @@ class Entry:
             return torch.func.functional_call(self.door.owner.target, given, args, kwargs, tie_weights=False)
 
     def __call__(self, arguments: list[torch.Tensor], members: list[torch.Tensor], grad: bool) -> Any:
+        while True:
+            try:
+                return self._called(arguments, [*members, *self.captured], grad)
+            except direct.Met as met:
+                if self.has_read:  # what was written before would be written again
+                    raise _core.Error(
+                        "jit: a tensor that needs a gradient, and is neither an argument nor of the module, is first "
+                        "met after elements were read; make it an argument"
+                    ) from None
+                self.captured.append(met.tensor)
+                self.function = self._make()
+
+    def _called(self, arguments: list[torch.Tensor], members: list[torch.Tensor], grad: bool) -> Any:
         before = torch.get_rng_state() if self.draws is None else None
         if self.draws is not False:
             seed_from_torch()

@@ -21,11 +21,11 @@ from .calls import (
     by_name,
     call,
     convert,
+    copied,
     function,
     has_tensor,
     method,
     our_dtype,
-    write,
 )
 
 _SWAPPED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
@@ -335,9 +335,20 @@ def rsub(args: list[Any], kwargs: dict[str, Any], at: At) -> Tensor:
     return call("sub", [args[1], args[0]], {} if alpha == 1 else {"alpha": alpha}, at)
 
 
+def _cropped(x: Tensor, widths: list[int], at: At) -> Tensor:
+    """Without what negative widths of a circular padding take away, which happens before."""
+    for i in range(0, len(widths), 2):
+        dim, low, high = x.ndim - 1 - i // 2, max(-widths[i], 0), max(-widths[i + 1], 0)
+        x = call("narrow", [x, dim, low, x.shape[dim] - low - high], {}, at)
+    return x
+
+
 @function(F.pad, torch._C._nn.pad)
 def pad(args: list[Any], kwargs: dict[str, Any], at: At) -> Tensor:
     """The widths may be a tuple."""
+    mode = args[2] if len(args) > 2 else kwargs.get("mode", "constant")
+    if mode == "circular" and any(isinstance(width, int) and width < 0 for width in args[1]):
+        args = [_cropped(args[0], list(args[1]), at), [max(width, 0) for width in args[1]], *args[2:]]
     return by_name("nn.functional.pad", [args[0], list(args[1]), *args[2:]], kwargs, at)
 
 
@@ -348,7 +359,14 @@ def diff(args: list[Any], kwargs: dict[str, Any], at: At) -> Tensor:
     x = args[0]
     n = args[1] if len(args) > 1 else kwargs.get("n", 1)
     dim = args[2] if len(args) > 2 else kwargs.get("dim", -1)
-    parts = [t for t in (kwargs.get("prepend"), x, kwargs.get("append")) if t is not None]
+    if n < 0:
+        raise Unsupported("diff of a negative order")
+    ends = {"prepend": kwargs.get("prepend"), "append": kwargs.get("append")} | dict(
+        zip(("prepend", "append"), args[3:])
+    )
+    if n == 0:
+        return x
+    parts = [t for t in (ends["prepend"], x, ends["append"]) if t is not None]
     if len(parts) > 1:
         x = call("cat", [parts, dim], {}, at)
     for _ in range(n):
@@ -358,22 +376,24 @@ def diff(args: list[Any], kwargs: dict[str, Any], at: At) -> Tensor:
     return x
 
 
-@method("item", "tolist", "nonzero")
+@method("item", "tolist")
 def reads_elements(args: list[Any], kwargs: dict[str, Any], at: At) -> Any:
     """Elements are not known while a graph is recorded."""
     raise Unsupported("the value of a tensor is asked for")
 
 
-def _written(op: str, *more: Any) -> Handler:
-    def handler(args: list[Any], kwargs: dict[str, Any], at: At) -> Tensor:
-        return write(args[0], call(op, [args[0], *args[1:], *more], {}, at), at)
+def _start_is_read(args: list[Any], kwargs: dict[str, Any], at: At) -> Tensor:
+    given = dict(zip(("input", "dim", "start", "length"), args)) | kwargs
+    start = given["start"]
+    if isinstance(start, Tensor):
+        if start.ndim or start.dtype in FLOATING or start.dtype == BOOL:
+            raise Unsupported("narrow from such a start")
+        given["start"] = int(start.item(at))
+    return by_name("narrow", [given.pop("input")], given, at)
 
-    return handler
 
-
-METHODS["copy_"] = lambda args, kwargs, at: write(args[0], args[1], at)
-METHODS["fill_"] = _written("full_like")
-METHODS["zero_"] = _written("zeros_like")
+FUNCTIONS[torch.narrow] = METHODS["narrow"] = _start_is_read
+METHODS["copy_"] = lambda args, kwargs, at: copied(args[0], args[1], at)
 METHODS["clone"] = FUNCTIONS[torch.clone] = lambda args, kwargs, at: call("clone", args[:1], {}, at)
 METHODS["contiguous"] = lambda args, kwargs, at: call("contiguous", args[:1], {}, at)
 for _function in (torch._check, torch._assert, torch._assert_async, torch._C._log_api_usage_once):

@@ -10,12 +10,12 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from .._core import Tensor, Unsupported
+from .._core import Unsupported
 from .aten import TABLE, A
-from .calls import BOOL, DROPPED, FUNCTIONS, METHODS, At, Handler, call, convert, write
+from .calls import DROPPED, FUNCTIONS, METHODS, At, Handler, write
 
 Rule = Callable[..., Any]
-_OTHER_NAMES = {"input": "self", "axis": "dim"}
+_OTHER_NAMES = {"input": "self", "axis": "dim", "self": "x"}
 
 
 def _handler(name: str, f: Rule) -> Handler:
@@ -91,14 +91,3 @@ def aten_rule(*targets: Any) -> Callable[[Rule], Rule]:
         return f
 
     return add
-
-
-def with_zero_gradient(value: Tensor, source: Any, at: At) -> Tensor:
-    """`value`, as a function of `source` whose derivative is zero: PyTorch's result has a gradient function."""
-    if not isinstance(source, Tensor) or not source.requires_grad:
-        return value
-    everywhere = call("ones_like", [source], {"dtype": BOOL}, at)
-    zero = call("masked_fill", [source, everywhere, 0], {}, at)
-    if list(zero.shape) != list(value.shape):
-        zero = call("sum", [zero], {}, at)
-    return call("add", [value, convert(zero, value.dtype, at)], {}, at)

@@ -9,7 +9,7 @@ import torch
 
 from .._core import Dtype, Tensor, Unsupported, compositions
 from .aten import A
-from .calls import FUNCTIONS, METHODS, At, call
+from .calls import BOOL, FUNCTIONS, METHODS, At, call, convert
 from .rules import aten_rule, rule
 
 
@@ -100,6 +100,28 @@ def histogram(
 def histogram_between(at: At, self: Tensor, bins: Tensor, *, weight: Any = None, density: bool = False) -> Any:
     """Counts in bins whose edges are given."""
     return compositions.histogram_between(self, bins, weight, density, at)
+
+
+@rule("index_fill")
+def index_fill(at: At, self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """A row that is named twice is filled once: the value's gradient counts it once."""
+    if not isinstance(value, Tensor) or value.ndim:
+        return call("index_fill", [self, dim, index, value], {}, at)
+    none = call("zeros_like", [self], {"dtype": BOOL}, at)
+    filled = call("index_fill", [none, dim, index, True], {}, at)
+    return call("where", [filled, convert(value, self.dtype, at), self], {}, at)
+
+
+@rule("gcd")
+def gcd(at: At, self: Tensor, other: Tensor) -> Tensor:
+    """Greatest common divisors."""
+    return compositions.gcd(self, other, at)
+
+
+@rule("lcm")
+def lcm(at: At, self: Tensor, other: Tensor) -> Tensor:
+    """Least common multiples."""
+    return compositions.lcm(self, other, at)
 
 
 @rule("put")

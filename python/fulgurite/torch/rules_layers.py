@@ -8,8 +8,8 @@ import torch.nn.functional as F
 
 from .._core import Dtype, Tensor, Unsupported, compositions
 from .aten import REDUCTION, A
-from .calls import FUNCTIONS, At, call, convert
-from .rules import _handler, aten_rule, rule, with_zero_gradient
+from .calls import FUNCTIONS, At, call, convert, with_zero_gradient
+from .rules import _handler, aten_rule, rule
 
 
 @rule("cdist", "_cdist_forward")
@@ -147,8 +147,8 @@ def _windows(x: Tensor, samples: Tensor, kernel: list[int], wanted: list[int], a
     sizes = [int(s) for s in x.shape[-n:]]
     places: Any = 0
     for d in range(n):
-        # PyTorch's numbers are for the last dimension first.
-        chosen = call("narrow", [samples, 2, n - 1 - d, 1], {}, at)
+        # In two dimensions PyTorch's first number is for the last one.
+        chosen = call("narrow", [samples, 2, 1 - d if n == 2 else d, 1], {}, at)
         starts = convert(_starts(chosen, sizes[d], wanted[d], kernel[d], at), Dtype.int64, at)
         lead = list(starts.shape[:2])
         inside = call("arange", [kernel[d]], {"dtype": Dtype.int64}, at)
@@ -194,7 +194,7 @@ def max_pool_backward(at: At, grad_output: Tensor, self: Tensor, *sizes: Any, in
 
 
 def _per_group(x: Tensor, groups: int, at: At) -> Tensor:
-    return call("reshape", [x, [x.shape[0], groups, -1]], {}, at)
+    return call("reshape", [x, [x.shape[0], groups, x.numel() // max(x.shape[0] * groups, 1)]], {}, at)
 
 
 @rule("native_group_norm")
@@ -213,6 +213,8 @@ def native_group_norm(
 def native_layer_norm(at: At, input: Tensor, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> Any:
     """Likewise; these keep the dimensions."""
     out, *parts = call("prims.layer_norm", [input, list(normalized_shape), weight, bias, float(eps)], {}, at)
+    if weight is None or weight.dtype == input.dtype:
+        parts = [convert(part, input.dtype, at) for part in parts]
     return out, *_detached(parts, at)
 
 

@@ -9,8 +9,8 @@ import torch
 
 from .._core import Dtype, Tensor, Unsupported, compositions
 from .aten import A
-from .calls import FLOATING, FUNCTIONS, At, Handler, by_name, call, convert, our_dtype
-from .rules import aten_rule, rule, with_zero_gradient
+from .calls import FLOATING, FUNCTIONS, At, Handler, by_name, call, convert, our_dtype, with_zero_gradient
+from .rules import aten_rule, rule
 
 _POLYNOMIALS = [
     f"{kind}_polynomial_{letter}"
@@ -140,7 +140,10 @@ def _spaced(op: str) -> Handler:
     def handler(args: list[Any], kwargs: dict[str, Any], at: At) -> Tensor:
         given = dict(zip(("start", "end"), args)) | kwargs
         given |= {key: _number(given[key], at) for key in ("start", "end")}
-        return by_name(op, list(given.pop(key) for key in ("start", "end")) + args[2:], given, at)
+        dtype = given.get("dtype")
+        if dtype is not None and not dtype.is_floating_point:  # PyTorch converts the ends before
+            given |= {key: int(given[key]) for key in ("start", "end")}
+        return by_name(op, [given.pop("start"), given.pop("end"), *args[2:]], given, at)
 
     return handler
 
@@ -176,6 +179,23 @@ def norm(at: At, self: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = 
     dims = [] if dim is None else [dim] if isinstance(dim, int) else list(dim)
     out = call("linalg.vector_norm", [x, order, dims or list(range(x.ndim)), keepdim], {}, at)
     return with_zero_gradient(out, x, at) if order == 0 else out
+
+
+@rule("linalg_norm")
+def linalg_norm(at: At, self: Tensor, *more: Any, **given: Any) -> Tensor:
+    """PyTorch's own, which is made of the norms of vectors and matrices."""
+    raise Unsupported("linalg.norm of both kinds")
+
+
+@rule("linalg_vector_norm")
+def vector_norm(
+    at: At, x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Tensor:
+    """A count of what is not zero has a zero gradient."""
+    given = {} if dtype is None else {"dtype": our_dtype(dtype)}
+    dims = [dim] if isinstance(dim, int) else dim if dim is None else list(dim)
+    out = call("linalg.vector_norm", [x, ord, dims, keepdim], given, at)
+    return with_zero_gradient(out, x, at) if ord == 0 else out
 
 
 def _nuclear(x: Tensor, dims: list[int], keepdim: bool, at: At) -> Tensor:
