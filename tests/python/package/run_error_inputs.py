@@ -19,7 +19,7 @@ LIST = pathlib.Path(__file__).with_name("error_differences.txt")
 
 
 def raised(function, sample):
-    """What a call raises, or None."""
+    """The exception of a call, or None."""
     try:
         function(sample.input, *sample.args, **sample.kwargs)
     except Exception as error:  # noqa: BLE001  that is what is asked for

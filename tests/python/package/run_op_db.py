@@ -27,7 +27,7 @@ DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.bool)
 TOLERANCES = {torch.float64: 1e-7, torch.float32: 1e-4, torch.bfloat16: 2e-2, torch.float16: 5e-3}
 # PyTorch's own is exact to this much only in f64: it evaluates an expansion of f32.
 INEXACT = {"special.bessel_j0": 1e-6, "special.bessel_j1": 1e-6, "special.bessel_y0": 1e-6, "special.bessel_y1": 1e-6}
-# Of equal elements any may be named.
+# The index may be that of any of equal elements.
 NAMES_ONE_OF_EQUAL = ("kthvalue",)
 UNINITIALISED = ("empty", "resize_")
 # Two draws may agree by chance.
@@ -76,7 +76,7 @@ def distance(a, b):
 
 
 def difference(a, b, tolerance, exact):
-    """What is wrong with one result, or an empty string. `exact` gives eager's in f64, against which both are
+    """The fault of one result, or an empty string. `exact` gives eager's in f64, against which both are
     measured where they differ."""
     if a.shape != b.shape or a.dtype != b.dtype:
         return f"{a.dtype} {list(a.shape)}, eager {b.dtype} {list(b.shape)}"
@@ -112,7 +112,7 @@ def same(a, b):
 
 
 def check_sample(op, sample):
-    """What is wrong with one sample, or an empty string; None where eager fails."""
+    """The fault of one sample, or an empty string; None where eager fails."""
     try:
         expected, wanted = called(op, op.op, sample)
         again, _ = called(op, op.op, sample, seed=1)

@@ -133,7 +133,7 @@ class Writer:
 
 
 def observed(text, compiled, seed):
-    """What can be seen of a program: results, gradients, written arguments, hooks, errors."""
+    """The visible effects of a program: results, gradients, written arguments, hooks, errors."""
     torch.manual_seed(seed)
     scope = {
         "torch": torch,
@@ -176,7 +176,7 @@ def observed(text, compiled, seed):
 
 
 def differs(expected, found):
-    """What differs, or an empty string."""
+    """The first difference, or an empty string."""
     if expected[0][0] == "the call" or found[0][0] == "the call":
         both = expected[0][0] == found[0][0] and issubclass(found[0][1], expected[0][1])
         return "" if both else f"{found[0][:3]}, eager {expected[0][:3]}"
