@@ -98,3 +98,14 @@ TEST("gather, scatter and index_select read and write at places") {
                std::vector<int64_t>{0, 12, 2, 3, 4, 5});
   expect_error([&] { gather(x, 1, ones({2, 2})); }, "the index must be i64 or i32, got f32");
 }
+
+TEST("a value at places that are listed twice has the gradient of each place once") {
+  const Tensor x = ones({4, 2}).requires_grad_(), value = tensor(2.0).requires_grad_();
+  const Tensor y = index_fill(x, 0, tensor({1, -3, 3}), value);
+  expect_equal(y.to_vector<float>(), std::vector<float>{1, 1, 2, 2, 1, 1, 2, 2});
+  sum(y * arange(8.0).reshape({4, 2})).backward();
+  expect_equal(value.grad().item<float>(), 2.f + 3 + 6 + 7);
+  expect_equal(x.grad().to_vector<float>(), std::vector<float>{0, 1, 0, 0, 4, 5, 0, 0});
+  const Tensor single = tensor(1.0);
+  expect_equal(index_fill(single, 0, tensor({0}), value).item<float>(), 2.f);
+}

@@ -52,6 +52,18 @@ Tensor counted_from_start(const Tensor& positions, Int size, SourceLocation at) 
   return where(is_negative, wrapped, positions, at);
 }
 
+/// A 0-d tensor at the places of an index, by a mask: a place that is listed twice counts once in its gradient.
+Tensor filled(const Tensor& x, Int given_dim, const Tensor& index, const Tensor& value, SourceLocation at) {
+  const int64_t dim = wrap_dim(given_dim, x.ndim());
+  const Int size = x.ndim() == 0 ? Int(1) : x.size(static_cast<int>(dim));
+  const Tensor none = full({size}, false, {.dtype = Dtype::boolean, .device = x.device()}, at);
+  const Tensor all = full({}, true, {.dtype = Dtype::boolean, .device = x.device()}, at);
+  const Tensor is_listed = written(none, 0, index, all, false, at);
+  Shape shape;
+  for (int64_t d = 0; d < x.ndim(); ++d) shape.push_back(d == dim ? size : Int(1));
+  return where(reshape(is_listed, Dims(shape), at), value, x, at);
+}
+
 }  // namespace
 
 constinit const Symbol index_add_symbol{
@@ -98,7 +110,8 @@ constinit const Symbol index_fill_symbol{
             require_fits("value", a[3], x.dtype());
             value = full({}, a[3].operand(), {.dtype = x.dtype(), .device = x.device()}, at);
           }
-          out.push_back(written(x, a[1].integer(), a[2].tensor(), value, false, at));
+          out.push_back(a[3].is_tensor() ? filled(x, a[1].integer(), a[2].tensor(), value, at)
+                                         : written(x, a[1].integer(), a[2].tensor(), value, false, at));
         },
     .traits = {.has_in_place_form = true},
 };
