@@ -18,6 +18,7 @@ from .graph import Program, source_of, unsupported_nodes
 
 _FALLBACKS = ("eager", "inductor", "error")
 _OPTIONS = {"fallback", "executors", "cache", "associate_forward", "memory_budget", "min_part", "quiet"}
+_IN_PLACE = ("iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "iand", "ior", "ixor", "imatmul")
 _programs: list[Program] = []
 _cuts: list[str] = []
 
@@ -49,6 +50,8 @@ def backend(
         reasons = unsupported_nodes(module)
     except (Unsupported, _core.Error) as reason:
         return _all_elsewhere(module, str(reason), fallback, quiet)
+    if not reasons and (writer := _writes_into_history(module)) is not None:
+        return _all_elsewhere(module, _reason_of_write(writer), fallback, quiet)
     if not reasons:
         return _program(module, given)
     return _cut(module, reasons, fallback, min_part, quiet, given)
@@ -163,11 +166,53 @@ def _cut(
     for name, part in list(split.named_children()):
         if not name.startswith("submod_"):
             continue
-        number = int(name.removeprefix("submod_"))
-        compiled = _program(part, options) if is_ours[number] else _elsewhere(part, fallback)
+        ours = is_ours[int(name.removeprefix("submod_"))]
+        if ours and (writer := _writes_into_history(part)) is not None:
+            ours = False
+            _announce(f"a part runs on PyTorch ({fallback}): {_reason_of_write(writer)}", quiet)
+        compiled = _program(part, options) if ours else _elsewhere(part, fallback)
         if compiled is not part:
             setattr(split, name, _Callable(compiled))
     return split
+
+
+def _writes_into_history(module: torch.fx.GraphModule) -> torch.fx.Node | None:
+    """The first write in place into the memory of an argument that has a history, as a graph has after a break or a
+    cut: the argument's other uses must see the write's gradient, which only PyTorch's engine can tell them."""
+    nodes = list(module.graph.nodes)
+    examples = [n.meta.get("example_value") for n in nodes if n.op == "placeholder"]
+    storages = {_storage(x) for x in examples if isinstance(x, torch.Tensor) and x.requires_grad and not x.is_leaf}
+    if not storages:
+        return None
+    for node in nodes:
+        if _writes(node):
+            written = node.kwargs.get("out", node.args[0] if node.args else None)
+            example = written.meta.get("example_value") if isinstance(written, torch.fx.Node) else None
+            if not isinstance(example, torch.Tensor) or _storage(example) in storages:
+                return node
+    return None
+
+
+def _reason_of_write(node: torch.fx.Node) -> str:
+    file, line = source_of(node)
+    return f"{node.name} writes into an argument that has a history, at {file}:{line}"
+
+
+def _storage(tensor: torch.Tensor) -> int:
+    """The identity of a tensor's memory; views share it."""
+    return tensor.untyped_storage()._cdata
+
+
+def _writes(node: torch.fx.Node) -> bool:
+    """True for a call that writes in place."""
+    if node.op == "call_method":
+        name = str(node.target)
+    elif node.op == "call_function":
+        name = getattr(node.target, "__name__", "")
+    else:
+        return False
+    in_place = name.endswith("_") and not name.endswith("__")
+    return in_place or name in ("setitem", "__setitem__", *_IN_PLACE) or "out" in node.kwargs
 
 
 class _Callable(torch.nn.Module):
@@ -198,7 +243,12 @@ def _parts(
             joined[-1][1].extend(nodes)
         else:
             joined.append((ours, list(nodes)))
-    return {node: i for i, (_, nodes) in enumerate(joined) for node in nodes}, [ours for ours, _ in joined]
+    places = {node: i for i, (_, nodes) in enumerate(joined) for node in nodes}
+    for node in calls:
+        # The items of a tuple leave its part one by one: a part's arguments are tensors, whose gradients are known.
+        if node.target is operator.getitem and isinstance(node.args[0].meta.get("example_value"), (tuple, list)):
+            places[node] = places.get(node.args[0], places[node])
+    return places, [ours for ours, _ in joined]
 
 
 def set_as_default() -> None:

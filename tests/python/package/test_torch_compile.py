@@ -163,3 +163,42 @@ def test_autocast_computes_products_in_bf16(torch, door):
     assert actual.dtype == expected.dtype == torch.bfloat16
     torch.testing.assert_close(actual, expected, rtol=2e-2, atol=2e-2)
     assert f(x).dtype == torch.float32
+
+
+def gradient_of(torch, function, *inputs):
+    """The value of a function and its gradient to each input."""
+    leaves = [x.detach().clone().requires_grad_() for x in inputs]
+    value = function(*leaves)
+    return [value.detach(), *torch.autograd.grad(value, leaves)]
+
+
+@pytest.mark.parametrize("writes", [False, True])
+def test_results_of_parts_on_pytorch_have_gradients_and_may_be_written(torch, door, writes):
+    """A checkpoint is PyTorch's, and its result a tuple: its items are arguments of the part that follows."""
+
+    def function(a):
+        v = torch.utils.checkpoint.checkpoint(lambda u: u.tanh() * 2, a, use_reentrant=False)
+        w = v * 3 + v * 2 - a
+        if writes:
+            v.mul_(0.5)
+        return (w.cos() + w).sum() + v.sum()
+
+    a = torch.randn(4, 4)
+    found = gradient_of(torch, compiled(torch, quiet=True)(function), a)
+    torch.testing.assert_close(found, gradient_of(torch, function, a), rtol=1e-5, atol=1e-6)
+
+
+def test_an_argument_with_a_history_may_be_written(torch, door):
+    """A graph break ends a graph; the next one writes into a result of the first."""
+
+    def function(a):
+        v = a * 3
+        torch._dynamo.graph_break()
+        w = v * 2 + a
+        v.t().mul_(0.5)
+        return (w.sin() + v * 3).sum()
+
+    a = torch.randn(4, 4)
+    found = gradient_of(torch, compiled(torch, quiet=True)(function), a)
+    torch.testing.assert_close(found, gradient_of(torch, function, a), rtol=1e-5, atol=1e-6)
+    assert "writes into an argument that has a history" in door.report()
