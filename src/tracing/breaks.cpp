@@ -67,9 +67,35 @@ void give_memory(TensorImpl& handle, const Tensor& tensor) {
 
 }  // namespace
 
+// A copy that a composite made inside, of which its result is a view, is not a value of the trace: the result is one.
+void Tracer::leave_hidden_copies(std::vector<Tensor>& held) {
+  const auto is_visible = [&](const TensorImpl& impl) {
+    return std::ranges::find(open_scopes_, views_[impl.view].scope) != open_scopes_.end();
+  };
+  const auto is_hidden = [&](const TensorImpl& impl) {
+    return impl.base && !is_visible(impl) && sharing(impl) == Sharing::is_copy;
+  };
+  const auto views_hidden = [&](const TensorImpl& impl) {
+    const TensorImpl* base = impl.base.get();
+    while (base != nullptr && base->base && !is_visible(*base) && !is_hidden(*base)) base = base->base.get();
+    return base != nullptr && is_hidden(*base);
+  };
+  std::vector<bool> leaves(held.size());
+  for (size_t i = 0; i < held.size(); ++i) leaves[i] = is_hidden(*held[i].impl()) || views_hidden(*held[i].impl());
+  std::vector<Tensor> rest;
+  for (size_t i = 0; i < held.size(); ++i) {
+    TensorImpl& impl = *held[i].impl();
+    if (leaves[i] && !is_visible(impl)) continue;
+    if (leaves[i]) impl.base = {};
+    rest.push_back(held[i]);
+  }
+  held = std::move(rest);
+}
+
 // Held tensors that are values of their own; views of them are recreated afterwards.
-std::vector<Tensor> Tracer::find_kept(const std::vector<Tensor>& held) {
+std::vector<Tensor> Tracer::find_kept(std::vector<Tensor>& held) {
   knows_strides_ = true;
+  leave_hidden_copies(held);
   std::vector<Tensor> kept;
   for (const Tensor& handle : held) {
     TensorImpl& impl = *handle.impl();
@@ -168,7 +194,7 @@ void Tracer::end_subgraph() {
 }
 
 void Tracer::run_subgraph() {
-  const std::vector<Tensor> held = held_->all();
+  std::vector<Tensor> held = held_->all();
   const std::vector<Tensor> kept = find_kept(held);
   const std::vector<WrittenInput> inputs = inputs_;
   const std::vector<View> views = views_;

@@ -226,7 +226,8 @@ class Tracer final : public Interpreter {
   void append_copies(std::vector<Value>& results);
   Trace take_trace(std::vector<Value> results);
   // Breaks: breaks.cpp.
-  std::vector<Tensor> find_kept(const std::vector<Tensor>& held);
+  std::vector<Tensor> find_kept(std::vector<Tensor>& held);
+  void leave_hidden_copies(std::vector<Tensor>& held);
   Subgraph finish_subgraph(const std::vector<Tensor>& kept);
   void run_subgraph();
   void begin_subgraph();

@@ -355,3 +355,30 @@ TEST("an argument's gradient is there after backward() inside, and what asks abo
   }
   expect_equal(hooked, 6);
 }
+
+TEST("a copy made inside a composite is a result of it at a break") {
+  const auto check = [](const std::function<Tensor(const Tensor&)>& copied) {
+    const auto f = [copied](const Tensor& x, const Tensor& y) {
+      const Tensor v = copied(x), part = v.narrow(0, 1, 2);
+      const Tensor scaled = y * (sum(y).item<double>() > 0 ? 2 : 3);
+      part.mul_(scaled.narrow(0, 0, 2));  // a view of the copy, written after the break
+      return sum(v * v) + sum(x);
+    };
+    const auto compiled = jit([f](Tensor x, Tensor y) { return f(x, y); });
+    const Tensor x = arange(1.0, 7.0).reshape({3, 2}), y = full({4, 2}, 0.5);
+    std::vector<double> expected, found;
+    for (const bool is_compiled : {false, true}) {
+      const Tensor a = x.clone().requires_grad_(), b = y.clone().requires_grad_();
+      const Tensor loss = is_compiled ? compiled(a, b) : f(a, b);
+      loss.backward();
+      std::vector<double>& out = is_compiled ? found : expected;
+      for (const Tensor& t : {loss.detach().reshape({1}), a.grad().flatten(), b.grad().flatten()})
+        for (const double value : t.to(Dtype::f64).to_vector<double>()) out.push_back(value);
+    }
+    expect_near(found, expected, 1e-5);
+  };
+  check([](const Tensor& x) { return x.narrow(1, 0, 2).repeat({2, 1}); });
+  check([](const Tensor& x) { return tile(x, {2, 1}); });
+  check([](const Tensor& x) { return repeat_interleave(x, 2, 0); });
+  check([](const Tensor& x) { return x.t().expand({2, 2, 3}).reshape({6, 2}); });
+}
