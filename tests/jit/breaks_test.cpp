@@ -357,7 +357,7 @@ TEST("an argument's gradient is there after backward() inside, and what asks abo
 }
 
 TEST("a copy made inside a composite is a result of it at a break") {
-  const auto check = [](const std::function<Tensor(const Tensor&)>& copied) {
+  const auto check = [](const auto& copied) {
     const auto f = [copied](const Tensor& x, const Tensor& y) {
       const Tensor v = copied(x), part = v.narrow(0, 1, 2);
       const Tensor scaled = y * (sum(y).item<double>() > 0 ? 2 : 3);
@@ -381,4 +381,18 @@ TEST("a copy made inside a composite is a result of it at a break") {
   check([](const Tensor& x) { return tile(x, {2, 1}); });
   check([](const Tensor& x) { return repeat_interleave(x, 2, 0); });
   check([](const Tensor& x) { return x.t().expand({2, 2, 3}).reshape({6, 2}); });
+}
+
+TEST("a repeated argument is a copy, whatever its strides") {
+  const auto f = [](Tensor x) {
+    const Tensor v = x.narrow(1, 0, 2).repeat({1, 2});
+    x.mul_(2);
+    return v + 0;
+  };
+  for (const bool is_turned : {false, true}) {
+    const Tensor x = is_turned ? arange(1.0, 7.0).reshape({3, 2}).t() : arange(1.0, 7.0).reshape({2, 3});
+    const Tensor given = x.clone();
+    expect_equal(jit(f)(is_turned ? x : given).to_vector<float>(),
+                 is_turned ? std::vector<float>{1, 3, 1, 3, 2, 4, 2, 4} : std::vector<float>{1, 2, 1, 2, 4, 5, 4, 5});
+  }
 }

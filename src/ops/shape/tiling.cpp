@@ -24,12 +24,10 @@ Tensor repeated(const Tensor& x, std::span<const Int> repeats, SourceLocation at
     wide.push_back(size);
     joined.push_back(repeats[d] * size);
   }
-  const bool is_once = std::all_of(repeats.begin(), repeats.end(), [](Int n) { return n == 1; });
   const Tensor spread = reshape(x, apart, at);
   const Tensor expanded = expand(spread, wide, at);
-  const Tensor laid_out = reshape(expanded, joined, at);
-  // Never a view: a write into the result must not change x.
-  return is_once ? clone(laid_out, at) : contiguous(laid_out, at);
+  // Never a view of x, for any strides: a write into the result must not change x.
+  return reshape(clone(expanded, at), joined, at);
 }
 
 Tensor at_least(Tensor x, int64_t ndim, SourceLocation at) {
@@ -98,8 +96,7 @@ constinit const Symbol repeat_interleave_symbol{
             joined[dim] = size * count;
             const Tensor apart = unsqueeze(x, dim + 1, at);
             const Tensor expanded = expand(apart, wide, at);
-            const Tensor laid_out = reshape(expanded, joined, at);
-            return out.push_back(count == 1 ? clone(laid_out, at) : contiguous(laid_out, at));
+            return out.push_back(reshape(clone(expanded, at), joined, at));
           }
           Tensor repeats = at_least(a[1].tensor(), 1, at);
           require(repeats.ndim() == 1, "repeats must have at most 1 dimension, got shape ", repeats.shape());
