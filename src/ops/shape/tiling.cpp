@@ -27,7 +27,8 @@ Tensor repeated(const Tensor& x, std::span<const Int> repeats, SourceLocation at
   const Tensor spread = reshape(x, apart, at);
   const Tensor expanded = expand(spread, wide, at);
   // Never a view of x, for any strides: a write into the result must not change x.
-  return reshape(clone(expanded, at), joined, at);
+  const Tensor copied = clone(expanded, at);
+  return reshape(copied, joined, at);
 }
 
 Tensor at_least(Tensor x, int64_t ndim, SourceLocation at) {
@@ -96,7 +97,8 @@ constinit const Symbol repeat_interleave_symbol{
             joined[dim] = size * count;
             const Tensor apart = unsqueeze(x, dim + 1, at);
             const Tensor expanded = expand(apart, wide, at);
-            return out.push_back(reshape(clone(expanded, at), joined, at));
+            const Tensor copied = clone(expanded, at);
+            return out.push_back(reshape(copied, joined, at));
           }
           Tensor repeats = at_least(a[1].tensor(), 1, at);
           require(repeats.ndim() == 1, "repeats must have at most 1 dimension, got shape ", repeats.shape());
