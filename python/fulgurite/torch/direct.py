@@ -75,7 +75,7 @@ def unwrap(tree: Any) -> Any:
 
 
 class Met(BaseException):
-    """A tensor that needs a gradient and is no argument was met: it becomes an input, and the recording begins anew."""
+    """Raised for a tensor that needs a gradient and is not an argument: it becomes an input of a new recording."""
 
     def __init__(self, tensor: torch.Tensor) -> None:
         super().__init__()

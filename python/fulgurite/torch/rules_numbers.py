@@ -171,7 +171,7 @@ def norm(at: At, self: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = 
     if p == "nuc":
         dims = [0, 1] if dim is None else list(dim)
         if len(dims) != 2 or (dim is None and x.ndim != 2):
-            raise Unsupported("the nuclear norm of what is no matrix")
+            raise Unsupported("the nuclear norm of a tensor that is not a matrix")
         return _nuclear(x, dims, keepdim, at)
     if isinstance(p, str) and p != "fro":
         raise Unsupported(f"norm with p={p!r}")

@@ -35,7 +35,7 @@ std::vector<int64_t> inverse(const std::vector<int64_t>& order) {
   return out;
 }
 
-/// How many of the lengths, longest first, reach each step.
+/// The number of sequences that have each step.
 std::vector<int64_t> sizes_of_steps(const std::vector<int64_t>& lengths) {
   std::vector<int64_t> sizes(static_cast<size_t>(*std::ranges::max_element(lengths)), 0);
   for (const int64_t length : lengths)
