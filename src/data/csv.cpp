@@ -128,8 +128,8 @@ CsvTable table_of(std::string_view text, std::string label, const CsvOptions& op
                       at);
     for (size_t j = 0; j < width; ++j) columns[j].push_back(lines[i].cells[j]);
   }
-  return CsvTable(std::move(label), column_names(lines[0], options, label, at), std::move(columns),
-                  std::string(options.missing));
+  std::vector<std::string> names = column_names(lines[0], options, label, at);
+  return CsvTable(std::move(label), std::move(names), std::move(columns), std::string(options.missing));
 }
 
 }  // namespace
