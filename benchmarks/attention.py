@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""Attention alone, forward and backward apart, straight from a packed projection, against PyTorch's flash kernels. Both are run in turns and
-the best of each counts: CPU time with one thread, wall time with more. A ratio is PyTorch's time divided by ours.
-usage: attention.py BENCH_ATTENTION [--threads 1] [--rounds 3] [--seconds 0.5] [--only CASE] [--write docs/performance.md]
+"""Attention alone, forward and backward apart, straight from a packed projection, against PyTorch's flash kernels. Both
+are run in turns and the best of each counts: CPU time with one thread, wall time with more. A ratio is PyTorch's time
+divided by ours.
+usage: attention.py BENCH_ATTENTION [--threads 1] [--rounds 3] [--seconds 0.5] [--only CASE] [--write
+    docs/performance.md]
 (run by a Python that has PyTorch)"""
+
 import argparse
 import json
 import os
@@ -11,8 +14,14 @@ import sys
 import time
 
 # name: batch, heads, heads of key and value, length, width, is causal; the same as in attention.cpp
-CASES = {"gpt6l": (8, 6, 6, 256, 64, True), "llama": (1, 16, 16, 512, 64, True), "long": (1, 6, 6, 2048, 64, True),
-         "grouped": (1, 16, 4, 512, 128, True), "all": (4, 8, 8, 256, 64, False), "odd": (3, 5, 5, 197, 40, False)}
+CASES = {
+    "gpt6l": (8, 6, 6, 256, 64, True),
+    "llama": (1, 16, 16, 512, 64, True),
+    "long": (1, 6, 6, 2048, 64, True),
+    "grouped": (1, 16, 4, 512, 128, True),
+    "all": (4, 8, 8, 256, 64, False),
+    "odd": (3, 5, 5, 197, 40, False),
+}
 TUNED = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "100000000000", "MALLOC_TOP_PAD_": "268435456"}
 BEGIN, END = "\n## Attention, {} thread{}\n", "\n## "
 
@@ -20,6 +29,7 @@ BEGIN, END = "\n## Attention, {} thread{}\n", "\n## "
 def theirs(options):
     import torch
     import torch.nn.functional as F
+
     torch.set_num_threads(options.threads)
     clock = time.process_time if options.threads == 1 else time.perf_counter
 
@@ -36,7 +46,10 @@ def theirs(options):
     batch, heads, shared, length, width, causal = CASES[options.theirs]
     dtype = torch.float32 if options.dtype == "f32" else torch.bfloat16
     packed = torch.randn(batch, length, (heads + 2 * shared) * width).to(dtype)
-    q, k, v = (x.view(batch, length, -1, width).transpose(1, 2) for x in packed.split([heads * width, shared * width, shared * width], 2))
+    q, k, v = (
+        x.view(batch, length, -1, width).transpose(1, 2)
+        for x in packed.split([heads * width, shared * width, shared * width], 2)
+    )
     g = torch.randn(batch, length, heads * width).to(dtype).view(batch, length, heads, width).transpose(1, 2)
 
     def attend():
@@ -45,21 +58,45 @@ def theirs(options):
     print(json.dumps({"direction": "forward", "ms": best_of(attend)}))
     q, k, v = (x.detach().requires_grad_() for x in (q, k, v))
     y = attend()
-    print(json.dumps({"direction": "backward", "ms": best_of(lambda: torch.autograd.grad(y, (q, k, v), g, retain_graph=True))}))
+    print(
+        json.dumps(
+            {"direction": "backward", "ms": best_of(lambda: torch.autograd.grad(y, (q, k, v), g, retain_graph=True))}
+        )
+    )
 
 
 def run(options, command, key):
-    environment = {**os.environ, **TUNED, "FULGURITE_NUM_THREADS": str(options.threads), "OMP_NUM_THREADS": str(options.threads)}
+    environment = {
+        **os.environ,
+        **TUNED,
+        "FULGURITE_NUM_THREADS": str(options.threads),
+        "OMP_NUM_THREADS": str(options.threads),
+    }
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     return {line["direction"]: line[key] for line in map(json.loads, done.stdout.splitlines())}
 
 
 def measure(options, case, dtype):
-    peer = [sys.executable, __file__, options.bench, "--theirs", case, "--dtype", dtype, "--threads", str(options.threads), "--seconds", str(options.seconds)]
+    peer = [
+        sys.executable,
+        __file__,
+        options.bench,
+        "--theirs",
+        case,
+        "--dtype",
+        dtype,
+        "--threads",
+        str(options.threads),
+        "--seconds",
+        str(options.seconds),
+    ]
     ours = [options.bench, "--only", case, "--dtype", dtype, "--seconds", str(options.seconds)]
     best = {}
     for _ in range(options.rounds):
-        for side, command, key in (("pytorch", peer, "ms"), ("ours", ours, "cpu_ms_best" if options.threads == 1 else "ms_best")):
+        for side, command, key in (
+            ("pytorch", peer, "ms"),
+            ("ours", ours, "cpu_ms_best" if options.threads == 1 else "ms_best"),
+        ):
             for direction, ms in run(options, command, key).items():
                 best[side, direction] = min(best.get((side, direction), float("inf")), ms)
     row = {"case": case, "dtype": dtype, "threads": options.threads}
@@ -71,10 +108,13 @@ def measure(options, case, dtype):
 
 
 def section(rows, threads):
-    lines = [BEGIN.format(threads, "s" if threads > 1 else ""),
-             "By `benchmarks/attention.py`.\n",
-             "| case (batch, heads, heads of keys, length, width) | dtype | forward: PyTorch | ours | ratio | backward: PyTorch | ours | ratio |",
-             "| --- | --- | --- | --- | --- | --- | --- | --- |"]
+    lines = [
+        BEGIN.format(threads, "s" if threads > 1 else ""),
+        "By `benchmarks/attention.py`.\n",
+        "| case (batch, heads, heads of keys, length, width) | dtype | forward: PyTorch | ours | ratio | backward: "
+        "PyTorch | ours | ratio |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
     for row in rows:
         *sizes, causal = CASES[row["case"]]
         name = f"{row['case']} ({', '.join(map(str, sizes))}{', causal' if causal else ''})"
@@ -107,8 +147,13 @@ def main():
     options = parser.parse_args()
     if options.theirs:
         return theirs(options)
-    rows = [measure(options, case, dtype) for dtype in ("bf16", "f32") if options.dtype in (None, dtype)
-            for case in CASES if options.only in (None, case)]
+    rows = [
+        measure(options, case, dtype)
+        for dtype in ("bf16", "f32")
+        if options.dtype in (None, dtype)
+        for case in CASES
+        if options.only in (None, case)
+    ]
     if options.write:
         write(options.write, rows, options.threads)
 

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""Convolutions and two small convolutional networks against PyTorch, eager and compiled by inductor. All sides are run in turns, each in a process
-of its own, and the best of each counts: CPU time with one thread, wall time with more. A ratio is PyTorch's time divided by ours: of a
-convolution the better of its two, of a network eager by eager and compiled by compiled.
-usage: convolutions.py BENCH_CONVOLUTIONS [--threads 1] [--rounds 3] [--seconds 0.3] [--only CASE] [--peers eager,compile]
+"""Convolutions and two small convolutional networks against PyTorch, eager and compiled by inductor. All sides are run
+in turns, each in a process of its own, and the best of each counts: CPU time with one thread, wall time with more. A
+ratio is PyTorch's time divided by ours: of a convolution the better of its two, of a network eager by eager and
+compiled by compiled.
+usage: convolutions.py BENCH_CONVOLUTIONS [--threads 1] [--rounds 3] [--seconds 0.3] [--only CASE] [--peers
+    eager,compile]
                        [--write docs/performance.md]   (run by a Python that has PyTorch)"""
+
 import argparse
 import json
 import os
@@ -12,14 +15,23 @@ import sys
 import time
 
 # name: input, rows, kernel, stride, padding, groups, is the first of a network; the same as in convolutions.cpp
-CASES = {"3x3, 64 at 56": ((8, 64, 56, 56), 64, 3, 1, 1, 1), "3x3, 128 at 28": ((8, 128, 28, 28), 128, 3, 1, 1, 1),
-         "3x3, 256 at 14": ((8, 256, 14, 14), 256, 3, 1, 1, 1), "3x3, 512 at 7": ((8, 512, 7, 7), 512, 3, 1, 1, 1),
-         "3x3 / 2, 128 to 256": ((8, 128, 28, 28), 256, 3, 2, 1, 1), "1x1, 64 to 256 at 56": ((8, 64, 56, 56), 256, 1, 1, 0, 1),
-         "1x1, 1024 to 256 at 14": ((8, 1024, 14, 14), 256, 1, 1, 0, 1), "7x7 / 2, images": ((8, 3, 224, 224), 64, 7, 2, 3, 1, True),
-         "depthwise 3x3, 128 at 56": ((8, 128, 56, 56), 128, 3, 1, 1, 128), "depthwise 3x3 / 2, 128 at 56": ((8, 128, 56, 56), 128, 3, 2, 1, 128),
-         "depthwise 3x3, 512 at 14": ((8, 512, 14, 14), 512, 3, 1, 1, 512), "3x3, 16 to 32 at 14": ((64, 16, 14, 14), 32, 3, 1, 1, 1),
-         "3x3, 1 to 16 at 28": ((64, 1, 28, 28), 16, 3, 1, 1, 1, True), "3x3, 64 at 56, one image": ((1, 64, 56, 56), 64, 3, 1, 1, 1),
-         "1-d, 9, 64 at 4000": ((8, 64, 4000), 64, 9, 1, 4, 1)}
+CASES = {
+    "3x3, 64 at 56": ((8, 64, 56, 56), 64, 3, 1, 1, 1),
+    "3x3, 128 at 28": ((8, 128, 28, 28), 128, 3, 1, 1, 1),
+    "3x3, 256 at 14": ((8, 256, 14, 14), 256, 3, 1, 1, 1),
+    "3x3, 512 at 7": ((8, 512, 7, 7), 512, 3, 1, 1, 1),
+    "3x3 / 2, 128 to 256": ((8, 128, 28, 28), 256, 3, 2, 1, 1),
+    "1x1, 64 to 256 at 56": ((8, 64, 56, 56), 256, 1, 1, 0, 1),
+    "1x1, 1024 to 256 at 14": ((8, 1024, 14, 14), 256, 1, 1, 0, 1),
+    "7x7 / 2, images": ((8, 3, 224, 224), 64, 7, 2, 3, 1, True),
+    "depthwise 3x3, 128 at 56": ((8, 128, 56, 56), 128, 3, 1, 1, 128),
+    "depthwise 3x3 / 2, 128 at 56": ((8, 128, 56, 56), 128, 3, 2, 1, 128),
+    "depthwise 3x3, 512 at 14": ((8, 512, 14, 14), 512, 3, 1, 1, 512),
+    "3x3, 16 to 32 at 14": ((64, 16, 14, 14), 32, 3, 1, 1, 1),
+    "3x3, 1 to 16 at 28": ((64, 1, 28, 28), 16, 3, 1, 1, 1, True),
+    "3x3, 64 at 56, one image": ((1, 64, 56, 56), 64, 3, 1, 1, 1),
+    "1-d, 9, 64 at 4000": ((8, 64, 4000), 64, 9, 1, 4, 1),
+}
 NETWORKS = {"CNN": (64, 1, 28, 28), "ResNet": (64, 3, 32, 32)}
 TUNED = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "100000000000", "MALLOC_TOP_PAD_": "268435456"}
 BEGIN, END = "\n## Convolutions, {} thread{}\n", "\n## "
@@ -46,13 +58,18 @@ def networks():
             return F.relu(self.second(F.relu(self.first(x))) + self.shortcut(x))
 
     end = (nn.AdaptiveAvgPool2d(1), nn.Flatten())
-    return {"CNN": lambda: nn.Sequential(stage(1, 16), stage(16, 32), *end, nn.Linear(32, 10)),
-            "ResNet": lambda: nn.Sequential(convolution(3, 16), nn.ReLU(), Block(16, 16), Block(16, 32), Block(32, 64), *end, nn.Linear(64, 10))}
+    return {
+        "CNN": lambda: nn.Sequential(stage(1, 16), stage(16, 32), *end, nn.Linear(32, 10)),
+        "ResNet": lambda: nn.Sequential(
+            convolution(3, 16), nn.ReLU(), Block(16, 16), Block(16, 32), Block(32, 64), *end, nn.Linear(64, 10)
+        ),
+    }
 
 
 def theirs(options):
     import torch
     import torch.nn.functional as F
+
     torch.set_num_threads(options.threads)
     torch.manual_seed(1)
     clock = time.process_time if options.threads == 1 else time.perf_counter
@@ -109,7 +126,12 @@ def theirs(options):
 
 
 def run(options, command, key):
-    environment = {**os.environ, **TUNED, "FULGURITE_NUM_THREADS": str(options.threads), "OMP_NUM_THREADS": str(options.threads)}
+    environment = {
+        **os.environ,
+        **TUNED,
+        "FULGURITE_NUM_THREADS": str(options.threads),
+        "OMP_NUM_THREADS": str(options.threads),
+    }
     pinned = ["taskset", "-c", "1", *command] if options.threads == 1 and os.cpu_count() > 1 else command
     done = subprocess.run(pinned, stdout=subprocess.PIPE, text=True, check=True, env=environment)
     return {(line["case"], line["what"]): line[key] for line in map(json.loads, done.stdout.splitlines())}
@@ -118,8 +140,13 @@ def run(options, command, key):
 def measure(options):
     """The best milliseconds of each side, by case and what was measured."""
     common = ["--seconds", str(options.seconds)] + (["--only", options.only] if options.only else [])
-    sides = {peer: ([sys.executable, __file__, options.bench, "--theirs", peer, "--threads", str(options.threads), *common], "ms")
-             for peer in options.peers.split(",")}
+    sides = {
+        peer: (
+            [sys.executable, __file__, options.bench, "--theirs", peer, "--threads", str(options.threads), *common],
+            "ms",
+        )
+        for peer in options.peers.split(",")
+    }
     sides["ours"] = ([options.bench, *common], "cpu_ms_best" if options.threads == 1 else "ms_best")
     best = {side: {} for side in sides}
     for _ in range(options.rounds):
@@ -139,12 +166,19 @@ def rows_of(best):
 
 
 def section(rows, threads):
-    lines = [BEGIN.format(threads, "s" if threads > 1 else ""),
-             "f32, by `benchmarks/convolutions.py`. Batches are of 8, those with 1 or 16 channels of 64. Training is the forward and both gradients (of a "
-             "network's first layer that of the weight alone); a step of a network is its loss, gradients and SGD with momentum.\n",
-             "| case | what | PyTorch eager | inductor | ours | ratio |", "| --- | --- | --- | --- | --- | --- |"]
+    lines = [
+        BEGIN.format(threads, "s" if threads > 1 else ""),
+        "f32, by `benchmarks/convolutions.py`. Batches are of 8, those with 1 or 16 channels of 64. Training is the "
+        "forward and both gradients (of a "
+        "network's first layer that of the weight alone); a step of a network is its loss, gradients and SGD with "
+        "momentum.\n",
+        "| case | what | PyTorch eager | inductor | ours | ratio |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
     for case, what, *times, ratio in rows:
-        lines.append(f"| {case} | {what} | " + " | ".join("" if t is None else f"{t:.2f}" for t in times) + f" | {ratio:.2f} |")
+        lines.append(
+            f"| {case} | {what} | " + " | ".join("" if t is None else f"{t:.2f}" for t in times) + f" | {ratio:.2f} |"
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -174,7 +208,9 @@ def main():
         return theirs(options)
     rows = rows_of(measure(options))
     for case, what, *times, ratio in rows:
-        print(f"{case:30} {what:18}" + "".join(f"{'':>9}" if t is None else f"{t:9.3f}" for t in times) + f"{ratio:7.2f}")
+        print(
+            f"{case:30} {what:18}" + "".join(f"{'':>9}" if t is None else f"{t:9.3f}" for t in times) + f"{ratio:7.2f}"
+        )
     if options.write:
         write(options.write, rows, options.threads)
 

@@ -1,10 +1,12 @@
-"""Eager speed of every operator against eager PyTorch: one thread each, alternately on the same work, the least CPU time of several
-repetitions. Prints a line for each operator (the geometric mean of our time / PyTorch's, and the worst case) and the totals.
+"""Eager speed of every operator against eager PyTorch: one thread each, alternately on the same work, the least CPU
+time of several repetitions. Prints a line for each operator (the geometric mean of our time / PyTorch's, and the worst
+case) and the totals.
 
 usage: eager_operators.py --program build/benchmarks/bench_eager_operators [--quick] [--only NAME,...] [--sizes N,...]
        [--dtypes f32,bf16] [--layouts contiguous,transposed] [--seconds S] [--repeats N] [--table FILE.csv]
-Runs on a Python that has PyTorch. glibc is told to keep freed pages, so that PyTorch does not pay page faults. The full table takes
-about a quarter of an hour, --quick about two minutes."""
+Runs on a Python that has PyTorch. glibc is told to keep freed pages, so that PyTorch does not pay page faults. The full
+table takes about a quarter of an hour, --quick about two minutes."""
+
 import argparse
 import csv
 import json
@@ -15,8 +17,13 @@ import sys
 import time
 
 # The settings of a tuned PyTorch user; they must stand when the process starts.
-SETTINGS = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "100000000000", "MALLOC_TOP_PAD_": "268435456",
-            "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+SETTINGS = {
+    "MALLOC_MMAP_MAX_": "0",
+    "MALLOC_TRIM_THRESHOLD_": "100000000000",
+    "MALLOC_TOP_PAD_": "268435456",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+}
 
 
 class Ours:
@@ -43,9 +50,16 @@ class Theirs:
 
     def __init__(self):
         import torch
+
         self.torch = torch
         torch.set_num_threads(1)
-        self.dtypes = {"f32": torch.float32, "bf16": torch.bfloat16, "i64": torch.int64, "bool": torch.bool, "f64": torch.float64}
+        self.dtypes = {
+            "f32": torch.float32,
+            "bf16": torch.bfloat16,
+            "i64": torch.int64,
+            "bool": torch.bool,
+            "f64": torch.float64,
+        }
         self.kept, self.bytes = {}, 0
 
     def tensor(self, description):
@@ -147,6 +161,7 @@ def geometric_mean(ratios):
 
 def cases(a):
     import operator_cases
+
     wanted = a.only.split(",") if a.only else None
     for name, builders in operator_cases.CASES.items():
         if wanted and not any(w == name or w == name.split(".")[-1] for w in wanted):
@@ -198,7 +213,9 @@ def main():
         mine = ratios.get(name)
         if mine:
             worst = max(mine, key=lambda r: r[0])
-            print(f"{name:55} {geometric_mean([r for r, _ in mine]):6.2f}   worst {worst[0]:6.2f}  {worst[1]}", flush=True)
+            print(
+                f"{name:55} {geometric_mean([r for r, _ in mine]):6.2f}   worst {worst[0]:6.2f}  {worst[1]}", flush=True
+            )
 
     with theirs.torch.inference_mode():
         for name, their_name, number, n, dtype, layout, args, kwargs in cases(a):
@@ -234,10 +251,24 @@ def main():
     means = {name: geometric_mean([r for r, _ in mine]) for name, mine in ratios.items()}
     everything = [r for mine in ratios.values() for r, _ in mine]
     slow = sorted((mean, name) for name, mean in means.items() if mean > 2)
-    print(json.dumps({"operators": len(means), "cases": len(everything), "geometric_mean_of_operators": round(geometric_mean(means.values()), 3),
-                      "geometric_mean_of_cases": round(geometric_mean(everything), 3), "operators_above_2": [n for _, n in slow],
-                      "cases_above_2": sum(r > 2 for r in everything), "not_measured": len(skipped), "seconds": round(time.time() - begin)}))
-    print("microseconds a call of the C++ functions on 16 elements:", json.dumps(ours.ask({"typed": True, "seconds": 0.02})))
+    print(
+        json.dumps(
+            {
+                "operators": len(means),
+                "cases": len(everything),
+                "geometric_mean_of_operators": round(geometric_mean(means.values()), 3),
+                "geometric_mean_of_cases": round(geometric_mean(everything), 3),
+                "operators_above_2": [n for _, n in slow],
+                "cases_above_2": sum(r > 2 for r in everything),
+                "not_measured": len(skipped),
+                "seconds": round(time.time() - begin),
+            }
+        )
+    )
+    print(
+        "microseconds a call of the C++ functions on 16 elements:",
+        json.dumps(ours.ask({"typed": True, "seconds": 0.02})),
+    )
 
 
 if __name__ == "__main__":

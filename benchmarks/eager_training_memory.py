@@ -1,7 +1,10 @@
-"""The memory of eager training of a GPT, ours and eager PyTorch's: peak above the idle process, and growth after a tenth of the steps.
+"""The memory of eager training of a GPT, ours and eager PyTorch's: peak above the idle process, and growth after a
+tenth of the steps.
 
 usage: eager_training_memory.py --program bench_eager_training_memory [--case gpt6l|small] [--steps N] [--threads N]
-Each is a process of its own. Prints their JSON lines, then the ratio of the peaks; ends with 1 where ours is the larger or grows by 1 MB."""
+Each is a process of its own. Prints their JSON lines, then the ratio of the peaks; ends with 1 where ours is the larger
+or grows by 1 MB."""
+
 import argparse
 import json
 import os
@@ -9,7 +12,10 @@ import subprocess
 import sys
 import time
 
-CASES = {"gpt6l": dict(layers=6, heads=6, width=384, length=256, batch=8), "small": dict(layers=6, heads=6, width=36, length=24, batch=8)}
+CASES = {
+    "gpt6l": dict(layers=6, heads=6, width=384, length=256, batch=8),
+    "small": dict(layers=6, heads=6, width=36, length=24, batch=8),
+}
 VOCABULARY = 65
 
 
@@ -70,8 +76,12 @@ def measure_pytorch(case, steps):
         if i == steps // 10:
             after_a_tenth = resident_mb("VmRSS")
     seconds = time.perf_counter() - start
-    for metric, number in (("peak_mb", resident_mb("VmHWM") - idle), ("growth_mb", resident_mb("VmRSS") - after_a_tenth),
-                           ("ms_per_step", seconds * 1e3 / steps), ("loss", value)):
+    for metric, number in (
+        ("peak_mb", resident_mb("VmHWM") - idle),
+        ("growth_mb", resident_mb("VmRSS") - after_a_tenth),
+        ("ms_per_step", seconds * 1e3 / steps),
+        ("loss", value),
+    ):
         print(json.dumps({"peer": "pytorch", "metric": metric, "value": round(number, 4)}))
 
 
@@ -88,8 +98,10 @@ def main():
     threads = str(a.threads)
     environment = dict(os.environ, OMP_NUM_THREADS=threads, MKL_NUM_THREADS=threads, FULGURITE_NUM_THREADS=threads)
     found = {}
-    for name, command in (("fulgurite", [a.program, a.case, str(a.steps)]),
-                          ("pytorch", [sys.executable, __file__, "--pytorch", "--case", a.case, "--steps", str(a.steps)])):
+    for name, command in (
+        ("fulgurite", [a.program, a.case, str(a.steps)]),
+        ("pytorch", [sys.executable, __file__, "--pytorch", "--case", a.case, "--steps", str(a.steps)]),
+    ):
         out = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout
         print(out, end="")
         found[name] = {record["metric"]: record["value"] for record in map(json.loads, out.splitlines())}

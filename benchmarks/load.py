@@ -1,8 +1,10 @@
 """Training steps beside as many busy processes as there are CPUs: wall and CPU time over those on the quiet machine.
 
 usage: load.py --cli FULGURITE [--pytorch PYTHON] [--steps N] [--threads N] [--rounds N]
-The model is that of `fulgurite train` without flags. --pytorch also runs benchmarks/pytorch_gpt.py, the same model, by that Python. Quiet and loaded runs
-take turns; each figure is the smallest of the rounds. Busy processes end by themselves. Prints a JSON line for each."""
+The model is that of `fulgurite train` without flags. --pytorch also runs benchmarks/pytorch_gpt.py, the same model, by
+that Python. Quiet and loaded runs take turns; each figure is the smallest of the rounds. Busy processes end by
+themselves. Prints a JSON line for each."""
+
 import argparse
 import json
 import os
@@ -23,7 +25,9 @@ class Load:
         self.count, self.processes = count, []
 
     def __enter__(self):
-        self.processes = [subprocess.Popen([sys.executable, "-c", BUSY.format(seconds=LONGEST)]) for _ in range(self.count)]
+        self.processes = [
+            subprocess.Popen([sys.executable, "-c", BUSY.format(seconds=LONGEST)]) for _ in range(self.count)
+        ]
 
     def __exit__(self, *_):
         for process in self.processes:
@@ -47,8 +51,20 @@ class Fulgurite:
     name = "fulgurite"
 
     def __init__(self, arguments, folder, text):
-        self.command = [arguments.cli, "train", "--text", text, "--threads", arguments.threads, "--eval-every", 0, "--checkpoint-every", 0,
-                        "--eval-batches", 1]
+        self.command = [
+            arguments.cli,
+            "train",
+            "--text",
+            text,
+            "--threads",
+            arguments.threads,
+            "--eval-every",
+            0,
+            "--checkpoint-every",
+            0,
+            "--eval-batches",
+            1,
+        ]
         self.folder, self.steps, self.runs = folder, arguments.steps, 0
 
     def run(self, steps):
@@ -67,11 +83,23 @@ class PyTorch:
     def __init__(self, arguments, folder, text):
         start = folder / "start"
         measure([arguments.cli, "train", "--text", text, "--out", start, "--steps", 0])
-        self.command = [arguments.pytorch, pathlib.Path(__file__).with_name("pytorch_gpt.py"), "--checkpoint", next(start.glob("**/*.safetensors")),
-                        "--text", text, "--steps", arguments.steps, "--threads", arguments.threads]
+        self.command = [
+            arguments.pytorch,
+            pathlib.Path(__file__).with_name("pytorch_gpt.py"),
+            "--checkpoint",
+            next(start.glob("**/*.safetensors")),
+            "--text",
+            text,
+            "--steps",
+            arguments.steps,
+            "--threads",
+            arguments.threads,
+        ]
 
     def step_times(self):
-        output = subprocess.run([str(part) for part in self.command], check=True, capture_output=True, text=True, timeout=LONGEST).stdout
+        output = subprocess.run(
+            [str(part) for part in self.command], check=True, capture_output=True, text=True, timeout=LONGEST
+        ).stdout
         result = json.loads(output.splitlines()[-1])
         return [result["seconds"], result["cpu_seconds"]]
 
@@ -98,12 +126,27 @@ def main():
                 quiet.append(one.step_times())
                 with Load(cpus):
                     loaded.append(one.step_times())
-            least = {key: [min(times[i] for times in runs) for i in range(2)] for key, runs in (("quiet", quiet), ("loaded", loaded))}
-            print(json.dumps({"what": one.name, "steps": arguments.steps, "threads": arguments.threads, "busy_processes": cpus,
-                              "quiet_seconds": round(least["quiet"][0], 3), "quiet_cpu_seconds": round(least["quiet"][1], 3),
-                              "loaded_seconds": round(least["loaded"][0], 3), "loaded_cpu_seconds": round(least["loaded"][1], 3),
-                              "wall_ratio": round(least["loaded"][0] / least["quiet"][0], 2),
-                              "cpu_ratio": round(least["loaded"][1] / least["quiet"][1], 2)}), flush=True)
+            least = {
+                key: [min(times[i] for times in runs) for i in range(2)]
+                for key, runs in (("quiet", quiet), ("loaded", loaded))
+            }
+            print(
+                json.dumps(
+                    {
+                        "what": one.name,
+                        "steps": arguments.steps,
+                        "threads": arguments.threads,
+                        "busy_processes": cpus,
+                        "quiet_seconds": round(least["quiet"][0], 3),
+                        "quiet_cpu_seconds": round(least["quiet"][1], 3),
+                        "loaded_seconds": round(least["loaded"][0], 3),
+                        "loaded_cpu_seconds": round(least["loaded"][1], 3),
+                        "wall_ratio": round(least["loaded"][0] / least["quiet"][0], 2),
+                        "cpu_ratio": round(least["loaded"][1] / least["quiet"][1], 2),
+                    }
+                ),
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

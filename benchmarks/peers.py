@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""Training steps, a LLaMA block, decoding and single fusions against PyTorch (eager with a fused optimizer, and inductor) and jax: the same work,
-from the same weights and tokens, in turns, each side in a process of its own, the best of all rounds. CPU time with one thread, wall time with more.
-PEERS is a folder with the peers' own programs (torch_bench.py, jax_bench.py, common.py); a peer that is not installed is left out.
-usage: peers.py FULGURITE PEERS [--cases gpt6l,…] [--dtypes f32,bf16] [--threads 1] [--rounds 3] [--seconds 3] [--peers eager,compile,jax]
+"""Training steps, a LLaMA block, decoding and single fusions against PyTorch (eager with a fused optimizer, and
+inductor) and jax: the same work, from the same weights and tokens, in turns, each side in a process of its own, the
+best of all rounds. CPU time with one thread, wall time with more. PEERS is a folder with the peers' own programs
+(torch_bench.py, jax_bench.py, common.py); a peer that is not installed is left out.
+usage: peers.py FULGURITE PEERS [--cases gpt6l,…] [--dtypes f32,bf16] [--threads 1] [--rounds 3] [--seconds 3]
+    [--peers eager,compile,jax]
                 [--write docs/performance.md]   (run by a Python that has PyTorch; fails when a loss differs)"""
+
 import argparse
 import datetime
 import json
@@ -15,10 +18,17 @@ import sys
 import tempfile
 
 TUNED = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "100000000000", "MALLOC_TOP_PAD_": "268435456"}
-CASES = {"gpt6l": "GPT, 6 layers of 384, batch 8 x 256: training step", "gpt124m": "GPT-2 of 124 M, batch 4 x 64: training step",
-         "llama": "LLaMA block of 1024, 512 tokens", "gelu": "gelu(x * w + b), 4096 x 4096", "layernorm": "layer norm, 8192 x 1024",
-         "softmax": "softmax, 8192 x 1024", "xent": "cross entropy, 2048 x 50257", "adamw": "AdamW, 50 M parameters",
-         "decode": "GPT-2 of 124 M, decoding 64 tokens"}
+CASES = {
+    "gpt6l": "GPT, 6 layers of 384, batch 8 x 256: training step",
+    "gpt124m": "GPT-2 of 124 M, batch 4 x 64: training step",
+    "llama": "LLaMA block of 1024, 512 tokens",
+    "gelu": "gelu(x * w + b), 4096 x 4096",
+    "layernorm": "layer norm, 8192 x 1024",
+    "softmax": "softmax, 8192 x 1024",
+    "xent": "cross entropy, 2048 x 50257",
+    "adamw": "AdamW, 50 M parameters",
+    "decode": "GPT-2 of 124 M, decoding 64 tokens",
+}
 TRAINING = ("gpt6l", "gpt124m")
 FIGURES = {"gpt6l": ["step"], "gpt124m": ["step"], "llama": ["fwd", "fwdbwd"]}
 LOSS_DIFFERENCE = {"f32": 2e-4, "bf16": 2e-2}  # relative, of the first step and of the fourth
@@ -40,11 +50,16 @@ def save_inputs(case, folder, peers):
     """The peers' weights and tokens, as a file of safetensors."""
     sys.path.insert(0, str(peers))
     import common
+
     tensors = {our_name(name): value for name, value in common.gpt_params(common.GPT[case]).items()}
     tensors["tokens"] = common.gpt_tokens(common.GPT[case])
     header, data, offset = {}, [], 0
     for name, value in tensors.items():
-        header[name] = {"dtype": "I64" if value.dtype.kind == "i" else "F32", "shape": list(value.shape), "data_offsets": [offset, offset + value.nbytes]}
+        header[name] = {
+            "dtype": "I64" if value.dtype.kind == "i" else "F32",
+            "shape": list(value.shape),
+            "data_offsets": [offset, offset + value.nbytes],
+        }
         data.append(value.tobytes())
         offset += value.nbytes
     text = json.dumps(header).encode()
@@ -55,9 +70,17 @@ def save_inputs(case, folder, peers):
 
 def figures_of(command, variables, threads):
     """The output of a program, by metric; the reason under "error" if it failed."""
-    environment = {**os.environ, **variables, "OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads), "NPROC": str(threads),
-                   "FULGURITE_NUM_THREADS": str(threads), "JAX_PLATFORMS": "cpu",
-                   "XLA_FLAGS": f"--xla_cpu_multi_thread_eigen={'false' if threads == 1 else 'true'} intra_op_parallelism_threads={threads}"}
+    environment = {
+        **os.environ,
+        **variables,
+        "OMP_NUM_THREADS": str(threads),
+        "MKL_NUM_THREADS": str(threads),
+        "NPROC": str(threads),
+        "FULGURITE_NUM_THREADS": str(threads),
+        "JAX_PLATFORMS": "cpu",
+        "XLA_FLAGS": f"--xla_cpu_multi_thread_eigen={'false' if threads == 1 else 'true'} "
+        f"intra_op_parallelism_threads={threads}",
+    }
     pinned = ["taskset", "-c", "1", *command] if threads == 1 and os.cpu_count() > 1 else command
     done = subprocess.run(pinned, capture_output=True, text=True, env=environment)
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
@@ -69,7 +92,9 @@ def figures_of(command, variables, threads):
 
 def machine_limits(options):
     """Operations and bytes a second that this machine was seen to reach, before anything else ran."""
-    found = figures_of([options.fulgurite, "bench", "limits", "--threads", str(options.threads)], TUNED, options.threads)
+    found = figures_of(
+        [options.fulgurite, "bench", "limits", "--threads", str(options.threads)], TUNED, options.threads
+    )
     return {"f32": 1e9 * found["f32_gflops"], "bf16": 1e9 * found["bf16_gflops"], "memory": 1e9 * found["memory_gb_s"]}
 
 
@@ -77,6 +102,7 @@ def min_ms(case, figure, dtype, limits, peers):
     """The minimum time at the measured limits of the machine, of the matmuls or of the memory traffic."""
     sys.path.insert(0, str(peers))
     import common
+
     if case in TRAINING:
         config = common.GPT[case]
         weights = 12 * config["C"] ** 2 * config["L"] + (config["V"] + config["P"]) * config["C"]
@@ -110,7 +136,16 @@ def sides_of(options, case, dtype, inputs):
     sides = {"ours": Side(ours, TUNED)}
     for peer in options.peers.split(","):
         program = ["jax_bench.py"] if peer == "jax" else ["torch_bench.py", "--peer", peer]
-        command = [sys.executable, str(options.programs / program[0]), *program[1:], "--case", case, "--dtype", "bf16" if dtype == "bf16" else "fp32", *seconds]
+        command = [
+            sys.executable,
+            str(options.programs / program[0]),
+            *program[1:],
+            "--case",
+            case,
+            "--dtype",
+            "bf16" if dtype == "bf16" else "fp32",
+            *seconds,
+        ]
         sides[peer] = Side(command, TUNED)
     return sides
 
@@ -179,13 +214,25 @@ def marker(threads):
 
 def table(rows, threads, peers):
     import torch
-    lines = [marker(threads), f"## Whole steps, {threads} thread{'s' if threads > 1 else ''}, {instructions()}", "",
-             f"{of_processor('model name', 'an unnamed processor')}, PyTorch {torch.__version__.split('+')[0]}, {datetime.date.today()}.", "",
-             f"| case | dtype | ours | {' | '.join(peers)} | ratio | of the limit |", "| --- | --- | --- |" + " --- |" * (len(peers) + 2)]
+
+    lines = [
+        marker(threads),
+        f"## Whole steps, {threads} thread{'s' if threads > 1 else ''}, {instructions()}",
+        "",
+        f"{of_processor('model name', 'an unnamed processor')}, PyTorch {torch.__version__.split('+')[0]}, "
+        f"{datetime.date.today()}.",
+        "",
+        f"| case | dtype | ours | {' | '.join(peers)} | ratio | of the limit |",
+        "| --- | --- | --- |" + " --- |" * (len(peers) + 2),
+    ]
     for row in rows:
         name = CASES[row["case"]] + {"fwd": ": forward", "fwdbwd": ": forward and backward"}.get(row["figure"], "")
-        lines.append(f"| {name} | {row['dtype']} | {row.get('ours', '-')} | {' | '.join(str(row.get(peer, '-')) for peer in peers)} | {row.get('ratio', '-')} | "
-                     + (f"{100 * row['share']:.0f} %" if "share" in row else "-") + " |")
+        lines.append(
+            f"| {name} | {row['dtype']} | {row.get('ours', '-')} | "
+            f"{' | '.join(str(row.get(peer, '-')) for peer in peers)} | {row.get('ratio', '-')} | "
+            + (f"{100 * row['share']:.0f} %" if "share" in row else "-")
+            + " |"
+        )
     return "\n".join(lines) + "\n<!-- end -->\n"
 
 

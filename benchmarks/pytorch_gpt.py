@@ -1,7 +1,9 @@
 """The GPT of `fulgurite train` in plain PyTorch, from the same weights and on the same batches.
 
 usage: pytorch_gpt.py --checkpoint FILE --text FILE [--steps N] [--threads N] [--seed N]
-FILE is a checkpoint of step 0 (fulgurite train --steps 0). Prints one JSON line: the loss of each step, seconds, CPU seconds."""
+FILE is a checkpoint of step 0 (fulgurite train --steps 0). Prints one JSON line: the loss of each step, seconds, CPU
+seconds."""
+
 import argparse
 import json
 import math
@@ -22,7 +24,11 @@ def load_safetensors(path):
         if name == "__metadata__":
             continue
         begin, end = entry["data_offsets"]
-        flat = torch.frombuffer(bytearray(data[begin:end]), dtype=dtypes[entry["dtype"]]) if end > begin else torch.empty(0)
+        flat = (
+            torch.frombuffer(bytearray(data[begin:end]), dtype=dtypes[entry["dtype"]])
+            if end > begin
+            else torch.empty(0)
+        )
         tensors[name] = flat.reshape(entry["shape"])
     return tensors, header.get("__metadata__", {})
 
@@ -39,7 +45,10 @@ def mix(x):
 
 def draw_batch(tokens, batch, block, seed, stream, index):
     starts = [mix(mix(mix(seed) ^ stream) ^ (index * batch + row)) % (len(tokens) - block) for row in range(batch)]
-    return (torch.stack([tokens[s:s + block] for s in starts]), torch.stack([tokens[s + 1:s + 1 + block] for s in starts]))
+    return (
+        torch.stack([tokens[s : s + block] for s in starts]),
+        torch.stack([tokens[s + 1 : s + 1 + block] for s in starts]),
+    )
 
 
 class Gpt:
@@ -77,20 +86,28 @@ def main():
     torch.set_num_threads(a.threads)
     tensors, metadata = load_safetensors(a.checkpoint)
     config = json.loads(metadata["config"])
-    model = Gpt({name[len("model."):]: t for name, t in tensors.items() if name.startswith("model.")}, config)
+    model = Gpt({name[len("model.") :]: t for name, t in tensors.items() if name.startswith("model.")}, config)
     index = {c: i for i, c in enumerate(metadata["vocabulary"])}
     tokens = torch.tensor([index[c] for c in open(a.text, encoding="utf-8", newline="").read()])
-    tokens = tokens[:int(0.9 * len(tokens))]
+    tokens = tokens[: int(0.9 * len(tokens))]
 
     decay = [p for p in model.p.values() if p.dim() > 1]
     rest = [p for p in model.p.values() if p.dim() <= 1]
-    optimizer = torch.optim.AdamW([{"params": decay, "weight_decay": config["weight_decay"]}, {"params": rest, "weight_decay": 0.0}],
-                                  lr=config["lr"], betas=(config["beta1"], config["beta2"]), fused=True)
+    optimizer = torch.optim.AdamW(
+        [{"params": decay, "weight_decay": config["weight_decay"]}, {"params": rest, "weight_decay": 0.0}],
+        lr=config["lr"],
+        betas=(config["beta1"], config["beta2"]),
+        fused=True,
+    )
     losses, start, cpu = [], time.perf_counter(), time.process_time()
     for step in range(a.steps):
         warmup, steps, low, high = config["warmup"], config["steps"], config["min_lr"], config["lr"]
         progress = (step - warmup) / max(1, steps - warmup)
-        lr = high * (step + 1) / (warmup + 1) if step < warmup else low + 0.5 * (1 + math.cos(math.pi * progress)) * (high - low)
+        lr = (
+            high * (step + 1) / (warmup + 1)
+            if step < warmup
+            else low + 0.5 * (1 + math.cos(math.pi * progress)) * (high - low)
+        )
         for group in optimizer.param_groups:
             group["lr"] = lr
         loss = model.loss(*draw_batch(tokens, config["batch"], config["block"], config["seed"], 0, step))
@@ -99,7 +116,9 @@ def main():
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         losses.append(loss.item())
-    print(json.dumps({"seconds": time.perf_counter() - start, "cpu_seconds": time.process_time() - cpu, "losses": losses}))
+    print(
+        json.dumps({"seconds": time.perf_counter() - start, "cpu_seconds": time.process_time() - cpu, "losses": losses})
+    )
 
 
 if __name__ == "__main__":

@@ -24,10 +24,18 @@ import numpy as np
 path, kind, layers, width, heads, shared, hidden, vocabulary = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
 head = width // heads
 writer = gguf.GGUFWriter(path, "qwen2")
-writer.add_context_length(2048); writer.add_embedding_length(width); writer.add_block_count(layers); writer.add_feed_forward_length(hidden)
-writer.add_head_count(heads); writer.add_head_count_kv(shared); writer.add_layer_norm_rms_eps(1e-6); writer.add_rope_freq_base(10000.0)
+writer.add_context_length(2048)
+writer.add_embedding_length(width)
+writer.add_block_count(layers)
+writer.add_feed_forward_length(hidden)
+writer.add_head_count(heads)
+writer.add_head_count_kv(shared)
+writer.add_layer_norm_rms_eps(1e-6)
+writer.add_rope_freq_base(10000.0)
 writer.add_tokenizer_model("gpt2"); writer.add_tokenizer_pre("qwen2")
-writer.add_token_list([f"t{i}" for i in range(vocabulary)]); writer.add_token_types([1] * vocabulary); writer.add_token_merges(["t 1"])
+writer.add_token_list([f"t{i}" for i in range(vocabulary)])
+writer.add_token_types([1] * vocabulary)
+writer.add_token_merges(["t 1"])
 writer.add_eos_token_id(0); writer.add_bos_token_id(0)
 random = np.random.default_rng(1)
 row = (random.normal(size=(64, max(width, hidden))) * 0.02).astype(np.float32)
@@ -45,7 +53,9 @@ for i in range(layers):
     matrix(f"{name}attn_{part}.weight", rows, width)
     writer.add_tensor(f"{name}attn_{part}.bias", np.zeros(rows, np.float32))
   matrix(f"{name}attn_output.weight", width, heads * head)
-  matrix(f"{name}ffn_gate.weight", hidden, width); matrix(f"{name}ffn_up.weight", hidden, width); matrix(f"{name}ffn_down.weight", width, hidden)
+  matrix(f"{name}ffn_gate.weight", hidden, width)
+  matrix(f"{name}ffn_up.weight", hidden, width)
+  matrix(f"{name}ffn_down.weight", width, hidden)
 writer.write_header_to_file(); writer.write_kv_data_to_file(); writer.write_tensors_to_file(); writer.close()
 """
 
@@ -57,7 +67,8 @@ silent = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)(
 lc.llama_log_set(silent, ctypes.c_void_p(0)); lc.llama_backend_init()
 model = lc.llama_model_load_from_file(path.encode(), lc.llama_model_default_params())
 params = lc.llama_context_default_params()
-params.n_ctx, params.n_batch, params.n_ubatch, params.n_threads, params.n_threads_batch = 2048, 512, 512, threads, threads
+params.n_ctx, params.n_batch, params.n_ubatch = 2048, 512, 512
+params.n_threads, params.n_threads_batch = threads, threads
 context = lc.llama_init_from_model(model, params)
 def decode(ids):
   array = (lc.llama_token * len(ids))(*ids)
@@ -142,9 +153,7 @@ def main():
                     known[metric] = max(known[metric], result[metric])
     for result in best.values():
         print(
-            json.dumps(
-                {name: round(value, 2) if isinstance(value, float) else value for name, value in result.items()}
-            )
+            json.dumps({name: round(value, 2) if isinstance(value, float) else value for name, value in result.items()})
         )
 
 

@@ -1,8 +1,9 @@
-"""The bytes that the 12 blocks of a GPT (width 768, 256 tokens, batch 4, f32; without embedding, head and loss) save for
-backward: Fulgurite and eager PyTorch, the same blocks. Every measurement is a process of its own.
+"""The bytes that the 12 blocks of a GPT (width 768, 256 tokens, batch 4, f32; without embedding, head and loss) save
+for backward: Fulgurite and eager PyTorch, the same blocks. Every measurement is a process of its own.
 
 usage: saved_memory.py --program bench_saved_memory
 Prints a JSON line for each way, then the ratios to eager PyTorch."""
+
 import argparse
 import json
 import os
@@ -50,7 +51,11 @@ def measure_pytorch():
         out = blocks(x)
     after = resident_bytes()
     result = out.untyped_storage().data_ptr()
-    return {"way": "pytorch", "saved_bytes": sum(n for p, n in saved.items() if p != result), "resident_bytes": after - before}
+    return {
+        "way": "pytorch",
+        "saved_bytes": sum(n for p, n in saved.items() if p != result),
+        "resident_bytes": after - before,
+    }
 
 
 def main():
@@ -71,9 +76,16 @@ def main():
     peer, everything = results["pytorch"], results["everything"]
     for way in ("default", "checkpoint"):
         ours = results[way]
-        print(json.dumps({"way": way, "saved_ratio": ours["saved_bytes"] / peer["saved_bytes"],
-                          "resident_ratio": ours["resident_bytes"] / peer["resident_bytes"],
-                          "more_arithmetic": ours["arithmetic"] / everything["arithmetic"] - 1}))
+        print(
+            json.dumps(
+                {
+                    "way": way,
+                    "saved_ratio": ours["saved_bytes"] / peer["saved_bytes"],
+                    "resident_ratio": ours["resident_bytes"] / peer["resident_bytes"],
+                    "more_arithmetic": ours["arithmetic"] / everything["arithmetic"] - 1,
+                }
+            )
+        )
 
 
 if __name__ == "__main__":

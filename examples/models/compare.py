@@ -5,6 +5,7 @@ usage: compare.py BUILD [--only NAME] [--threads 1] [--steps 20] [--rounds 3] [-
 Run by a Python that has PyTorch and safetensors. The last lines are a table of the shortest steps and the geometric
 mean of our time divided by the better peer's; the status is 1 if a loss differs by more than 1e-4 of its size.
 """
+
 from __future__ import annotations
 
 import argparse

@@ -1,4 +1,5 @@
 """The twin of diffusion.cpp."""
+
 import math
 
 import torch

@@ -1,4 +1,5 @@
 """The twin of dqn.cpp."""
+
 import math
 
 import torch

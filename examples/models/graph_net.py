@@ -1,4 +1,5 @@
 """The twin of graph_net.cpp."""
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

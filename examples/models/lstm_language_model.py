@@ -1,4 +1,5 @@
 """The twin of lstm_language_model.cpp."""
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

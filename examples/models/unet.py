@@ -1,4 +1,5 @@
 """The twin of unet.cpp."""
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

@@ -1,4 +1,5 @@
 """The recipe of the sources of this checkout. The libraries that it needs are the system's: see tools/setup."""
+
 import os
 
 from conan import ConanFile
@@ -20,7 +21,11 @@ class Fulgurite(ConanFile):
         return os.path.join(self.recipe_folder, "..", "..")
 
     def set_version(self) -> None:
-        line = next(line for line in load(self, os.path.join(self.root, "CMakeLists.txt")).splitlines() if line.startswith("project("))
+        line = next(
+            line
+            for line in load(self, os.path.join(self.root, "CMakeLists.txt")).splitlines()
+            if line.startswith("project(")
+        )
         self.version = line.split("VERSION ")[1].split()[0]
 
     def export_sources(self) -> None:

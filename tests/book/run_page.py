@@ -7,6 +7,7 @@ directly below a program is its expected standard output; "…" at the end of a 
 ```cpp error is a program that must not compile; the ```text below it is a part of the compiler's message.
 UPDATE_EXPECT=1 writes the actual output into the page, but keeps lines with "…" that match.
 """
+
 import argparse
 import os
 import pathlib
@@ -15,7 +16,9 @@ import subprocess
 import sys
 import tempfile
 
-BLOCK = re.compile(r"^```(cpp|cpp error|cpp compiled)\n(.*?)^```\n(?:\n?```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(
+    r"^```(cpp|cpp error|cpp compiled)\n(.*?)^```\n(?:\n?```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL
+)
 PRELUDE = "#include <fulgurite/fulgurite.h>\n#include <iostream>\nnamespace fg = fulgurite;\n"
 SECONDS_OF_A_PROGRAM = 300
 
@@ -32,7 +35,10 @@ def matches(expected: str, actual: str) -> bool:
     wanted, got = expected.splitlines(), actual.splitlines()
     if len(wanted) != len(got):
         return False
-    return all(line.startswith(want[:-1]) if want.endswith("…") else want.rstrip() == line.rstrip() for want, line in zip(wanted, got))
+    return all(
+        line.startswith(want[:-1]) if want.endswith("…") else want.rstrip() == line.rstrip()
+        for want, line in zip(wanted, got)
+    )
 
 
 class Page:
@@ -53,7 +59,11 @@ class Page:
         kind, code, expected = match.groups()
         source, binary = folder / "program.cpp", folder / "program"
         source.write_text(as_program(code), encoding="utf-8")
-        built = subprocess.run([*self.compile_command[:1], str(source), "-o", str(binary), *self.compile_command[1:]], capture_output=True, text=True)
+        built = subprocess.run(
+            [*self.compile_command[:1], str(source), "-o", str(binary), *self.compile_command[1:]],
+            capture_output=True,
+            text=True,
+        )
         if kind == "cpp error":
             if built.returncode == 0:
                 self.fail(match, "the program compiles")
@@ -66,7 +76,9 @@ class Page:
         if kind == "cpp compiled":
             return None
         try:
-            done = subprocess.run([str(binary)], capture_output=True, text=True, cwd=folder, timeout=SECONDS_OF_A_PROGRAM)
+            done = subprocess.run(
+                [str(binary)], capture_output=True, text=True, cwd=folder, timeout=SECONDS_OF_A_PROGRAM
+            )
         except subprocess.TimeoutExpired:
             self.fail(match, f"the program does not end within {SECONDS_OF_A_PROGRAM} s")
             return None
@@ -82,11 +94,11 @@ class Page:
         for match in BLOCK.finditer(self.text):
             with tempfile.TemporaryDirectory() as folder:
                 output = self.run_program(match, pathlib.Path(folder))
-            sections.append(self.text[end:match.start()])
+            sections.append(self.text[end : match.start()])
             block = match.group(0)
             if update and output is not None and match.group(3) is not None and not matches(match.group(3), output):
                 start = match.start(3) - match.start()
-                block = block[:start] + output + block[start + len(match.group(3)):]
+                block = block[:start] + output + block[start + len(match.group(3)) :]
             sections.append(block)
             end = match.end()
         if update:
@@ -102,8 +114,17 @@ def main() -> int:
     parser.add_argument("--flags", default="")
     arguments = parser.parse_args()
     folder = arguments.library.parent
-    command = [arguments.compiler, "-std=c++20", "-O1", "-Wall", "-Wextra", *arguments.flags.split(), *[f"-I{path}" for path in arguments.include],
-               str(arguments.library), f"-Wl,-rpath,{folder}"]
+    command = [
+        arguments.compiler,
+        "-std=c++20",
+        "-O1",
+        "-Wall",
+        "-Wextra",
+        *arguments.flags.split(),
+        *[f"-I{path}" for path in arguments.include],
+        str(arguments.library),
+        f"-Wl,-rpath,{folder}",
+    ]
     page = Page(arguments.page, command)
     page.run(os.environ.get("UPDATE_EXPECT") == "1")
     for failure in page.failures:

@@ -1,4 +1,5 @@
 """Checkpoints that are damaged or of another run, and disks that are full: an earlier checkpoint is never lost."""
+
 import json
 import shutil
 import struct
@@ -26,10 +27,10 @@ def with_header(out, change):
     path = out / CHECKPOINT
     data = path.read_bytes()
     (length,) = struct.unpack("<Q", data[:8])
-    header = json.loads(data[8:8 + length])
+    header = json.loads(data[8 : 8 + length])
     header = change(header) or header
     text = (header if isinstance(header, str) else json.dumps(header)).encode()
-    path.write_bytes(struct.pack("<Q", len(text)) + text + data[8 + length:])
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data[8 + length :])
 
 
 def test_resume_without_a_checkpoint(cli):
@@ -51,9 +52,13 @@ def test_wrong_headers(cli):
     out = copy_of_run(cli)
     path = out / CHECKPOINT
     whole = path.read_bytes()
-    for data, message in ((b"\xff" * 8 + whole[8:], "header's length"), (whole[:8] + b"!" + whole[9:], "does not begin with '{'"),
-                          (whole[:9] + b"!" + whole[10:], "not JSON"), (struct.pack("<Q", 20_000) + b"[" * 20_000, "not a JSON object"),
-                          (struct.pack("<Q", 40_006) + b'{"a":' + b"[" * 20_000 + b"]" * 20_000 + b"}", "nested too deeply")):
+    for data, message in (
+        (b"\xff" * 8 + whole[8:], "header's length"),
+        (whole[:8] + b"!" + whole[9:], "does not begin with '{'"),
+        (whole[:9] + b"!" + whole[10:], "not JSON"),
+        (struct.pack("<Q", 20_000) + b"[" * 20_000, "not a JSON object"),
+        (struct.pack("<Q", 40_006) + b'{"a":' + b"[" * 20_000 + b"]" * 20_000 + b"}", "nested too deeply"),
+    ):
         path.write_bytes(data)
         refused(cli, out, message=message)
 
@@ -62,6 +67,7 @@ def test_wrong_metadata(cli):
     def set_metadata(key, value):
         def change(header):
             header["__metadata__"][key] = value
+
         return change
 
     def set_config(key, value):
@@ -69,13 +75,19 @@ def test_wrong_metadata(cli):
             config = json.loads(header["__metadata__"]["config"])
             config[key] = value
             header["__metadata__"]["config"] = json.dumps(config)
+
         return change
 
-    for change, message in ((set_metadata("format", "other"), "is not a checkpoint of fulgurite train"),
-                            (set_metadata("config", "{"), "damaged configuration"), (set_metadata("step", "x"), "damaged configuration"),
-                            (set_metadata("step", "999"), "damaged configuration"), (set_config("heads", 0), "damaged configuration"),
-                            (set_config("layers", 2**40), "damaged configuration"), (set_config("layers", "1"), "damaged configuration"),
-                            (set_metadata("vocabulary", ""), "damaged configuration")):
+    for change, message in (
+        (set_metadata("format", "other"), "is not a checkpoint of fulgurite train"),
+        (set_metadata("config", "{"), "damaged configuration"),
+        (set_metadata("step", "x"), "damaged configuration"),
+        (set_metadata("step", "999"), "damaged configuration"),
+        (set_config("heads", 0), "damaged configuration"),
+        (set_config("layers", 2**40), "damaged configuration"),
+        (set_config("layers", "1"), "damaged configuration"),
+        (set_metadata("vocabulary", ""), "damaged configuration"),
+    ):
         out = copy_of_run(cli)
         with_header(out, change)
         refused(cli, out, message=message)
@@ -108,11 +120,13 @@ def test_weights_that_are_not_finite(cli):
         path = out / CHECKPOINT
         data = bytearray(path.read_bytes())
         (length,) = struct.unpack("<Q", data[:8])
-        header = json.loads(data[8:8 + length])
+        header = json.loads(data[8 : 8 + length])
         at = 8 + length + next(entry["data_offsets"][0] for name, entry in header.items() if name.startswith("model."))
-        data[at:at + 4] = struct.pack("<f", value)
+        data[at : at + 4] = struct.pack("<f", value)
         path.write_bytes(data)
-        done = cli.bad("generate", "--checkpoint", out, "--tokens", "5", status=1, message="has elements that are not finite")
+        done = cli.bad(
+            "generate", "--checkpoint", out, "--tokens", "5", status=1, message="has elements that are not finite"
+        )
         expect_equal(done.stdout, "", "what was generated")
         refused(cli, out, message="has elements that are not finite")
 
@@ -122,6 +136,7 @@ def test_tensors_that_do_not_fit(cli):
         def change(header):
             name = next(name for name in header if name.startswith(prefix))
             header[prefix + "other"] = header.pop(name)
+
         return change
 
     out = copy_of_run(cli)
@@ -165,7 +180,9 @@ def test_full_disk_while_training(cli):
 def test_full_disk_at_the_first_checkpoint(cli):
     out = cli.new_path()
     cli.bad(*cli.training(out), status=1, message="cannot write", file_limit=2000)
-    expect_equal([name for name in contents(out) if "checkpoint" in name or name.endswith(".part")], [], "half-written files")
+    expect_equal(
+        [name for name in contents(out) if "checkpoint" in name or name.endswith(".part")], [], "half-written files"
+    )
 
 
 def test_full_disk_for_the_losses(cli):

@@ -1,4 +1,5 @@
 """Wrong flags, texts that cannot be learnt from, folders that cannot be written."""
+
 import json
 import pathlib
 import struct
@@ -34,11 +35,31 @@ def test_flags_used_wrongly(cli):
 
 
 def test_flags_out_of_range(cli):
-    for flag, value in (("--layers", "0"), ("--heads", "0"), ("--width", "-4"), ("--block", "0"), ("--batch", "0"), ("--steps", "-1"),
-                        ("--lr", "-1"), ("--dropout", "1"), ("--beta2", "1"), ("--threads", "-1"), ("--eval-batches", "0"),
-                        ("--log-every", "0"), ("--seed", "99999999999999999999"), ("--clip", "-1")):
+    for flag, value in (
+        ("--layers", "0"),
+        ("--heads", "0"),
+        ("--width", "-4"),
+        ("--block", "0"),
+        ("--batch", "0"),
+        ("--steps", "-1"),
+        ("--lr", "-1"),
+        ("--dropout", "1"),
+        ("--beta2", "1"),
+        ("--threads", "-1"),
+        ("--eval-batches", "0"),
+        ("--log-every", "0"),
+        ("--seed", "99999999999999999999"),
+        ("--clip", "-1"),
+    ):
         cli.bad_training(flag, value, status=2, message=f"{flag} {value} is out of range")
-    for flag, value in (("--layers", "two"), ("--steps", "1e3"), ("--steps", ""), ("--lr", "nan"), ("--lr", "1x"), ("--width", "16.5")):
+    for flag, value in (
+        ("--layers", "two"),
+        ("--steps", "1e3"),
+        ("--steps", ""),
+        ("--lr", "nan"),
+        ("--lr", "1x"),
+        ("--width", "16.5"),
+    ):
         cli.bad_training(flag, value, status=2, message=f"{flag} takes a ")
 
 
@@ -50,7 +71,11 @@ def test_flags_that_do_not_fit_together(cli):
 def test_dtypes(cli):
     out = cli.new_path()
     cli.train(out, "--stop-at", "2")
-    cli.bad(*cli.training(out, "--dtype", "bf16", "--resume"), status=1, message="dtype is f32 in the checkpoint, bf16 asked for")
+    cli.bad(
+        *cli.training(out, "--dtype", "bf16", "--resume"),
+        status=1,
+        message="dtype is f32 in the checkpoint, bf16 asked for",
+    )
     cli.bad("bench", "gelu", "--dtype", "bf16", status=2, message="the case gelu is measured in f32 only")
     cli.bad_training("--dtype", "f31", status=2, message="--dtype is one of f32|bf16")
 
@@ -84,8 +109,13 @@ def test_out_that_has_a_checkpoint(cli):
 
 def test_a_second_run_in_the_same_folder(cli):
     out = cli.new_path()
-    first = subprocess.Popen([cli.program, *map(str, cli.training(out, "--steps", "1000000", "--checkpoint-every", "10"))],
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=cli.environment, text=True)
+    first = subprocess.Popen(
+        [cli.program, *map(str, cli.training(out, "--steps", "1000000", "--checkpoint-every", "10"))],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=cli.environment,
+        text=True,
+    )
     try:
         while not first.stderr.readline().startswith("step "):
             pass
@@ -118,15 +148,43 @@ def test_conformance(cli):
 
 def test_examine(cli):
     cli.bad("examine", status=2, message="a model is missing")
-    cli.bad("examine", "mlp", "--memory", "--profile", status=2, message="give one of --fusion, --memory, --supported and a profile")
-    cli.bad("examine", "mlp", "--html", "/nowhere/page.html", status=1, message="write_html: cannot write /nowhere/page.html")
+    cli.bad(
+        "examine",
+        "mlp",
+        "--memory",
+        "--profile",
+        status=2,
+        message="give one of --fusion, --memory, --supported and a profile",
+    )
+    cli.bad(
+        "examine",
+        "mlp",
+        "--html",
+        "/nowhere/page.html",
+        status=1,
+        message="write_html: cannot write /nowhere/page.html",
+    )
     cli.bad("examine", "mlp", "--fusion", "fusion99", status=2, message="mlp has no fusion fusion99; there are fusion0")
     cli.bad("repro", "mlp", "--fusion", "fusion99", status=2, message="mlp has no fusion fusion99; there are fusion0")
-    cli.bad("repro", "linear", "--fusion", "fusion0", status=2, message="linear has no fusion fusion0; it runs none. For lines of its trace give --first")
+    cli.bad(
+        "repro",
+        "linear",
+        "--fusion",
+        "fusion0",
+        status=2,
+        message="linear has no fusion fusion0; it runs none. For lines of its trace give --first",
+    )
     cli.bad("repro", "mlp", status=2, message="give one of --fusion, and --first with --last")
     cli.bad("repro", "mlp", "--first", "5", "--last", "2", status=1, message="lines [5, 2)")
     cli.bad("explain", "steam_engine", status=2, message="steam_engine")
-    cli.bad("examine", "block", "--library", "/nowhere/libmine.so", status=1, message="the library cannot be opened: /nowhere/libmine.so")
+    cli.bad(
+        "examine",
+        "block",
+        "--library",
+        "/nowhere/libmine.so",
+        status=1,
+        message="the library cannot be opened: /nowhere/libmine.so",
+    )
     cli.bad("examine", "block", "--library", "libm.so.6", status=1, message="libm.so.6 exports no function block")
 
 
@@ -155,9 +213,25 @@ def test_generate_without_what_it_needs(cli):
     cli.bad("generate", status=2, message="one of --model and --checkpoint is needed")
     cli.bad("generate", "--checkpoint", cli.new_path(), status=1, message="there is no checkpoint in")
     trained = cli.trained()
-    for prompt, shown in (("the Ω", "'Ω'"), ("tab\t", "U+0009"), ("quoted \"", "'\"'")):
-        done = cli.bad("generate", "--checkpoint", trained, "--prompt", prompt, status=1, message=f"the character {shown} is not in")
+    for prompt, shown in (("the Ω", "'Ω'"), ("tab\t", "U+0009"), ('quoted "', "'\"'")):
+        done = cli.bad(
+            "generate",
+            "--checkpoint",
+            trained,
+            "--prompt",
+            prompt,
+            status=1,
+            message=f"the character {shown} is not in",
+        )
         expect_equal(done.stdout, "", "what was printed before")
-    cli.bad("generate", "--checkpoint", trained, "--prompt", b"\xff\xfe".decode(errors="surrogateescape"), status=1, message="not UTF-8")
+    cli.bad(
+        "generate",
+        "--checkpoint",
+        trained,
+        "--prompt",
+        b"\xff\xfe".decode(errors="surrogateescape"),
+        status=1,
+        message="not UTF-8",
+    )
     cli.bad("generate", "--checkpoint", trained, "--prompt=", status=2, message="--prompt is empty")
     cli.bad("generate", "--checkpoint", trained, "--temperature", "-1", status=2, message="out of range")

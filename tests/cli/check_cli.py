@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """The command line as a user meets it: good runs, and bad input of every kind.
 
-Bad input gets exactly one line on stderr and exit status 1 (failed) or 2 (wrong use), and leaves what was there as it was.
+Bad input gets exactly one line on stderr and exit status 1 (failed) or 2 (wrong use), and leaves what was there as it
+was.
 usage: check_cli.py PROGRAM [--only PART_OF_NAME]
 """
+
 import argparse
 import os
 import pathlib
@@ -14,21 +16,30 @@ import traceback
 
 sys.dont_write_bytecode = True  # the source tree stays as it is
 
-import bad_checkpoints
-import bad_input
-import finetune_runs
-import good_runs
-import inspect_runs
-import model_runs
-import resumed_runs
-import serve_runs
-import speech_runs
-from harness import Cli, Failure
+import bad_checkpoints  # noqa: E402
+import bad_input  # noqa: E402
+import finetune_runs  # noqa: E402
+import good_runs  # noqa: E402
+import inspect_runs  # noqa: E402
+import model_runs  # noqa: E402
+import resumed_runs  # noqa: E402
+import serve_runs  # noqa: E402
+import speech_runs  # noqa: E402
+from harness import Cli, Failure  # noqa: E402
 
 
 def cases():
-    modules = (good_runs, model_runs, finetune_runs, inspect_runs, speech_runs, serve_runs, resumed_runs, bad_input,
-               bad_checkpoints)
+    modules = (
+        good_runs,
+        model_runs,
+        finetune_runs,
+        inspect_runs,
+        speech_runs,
+        serve_runs,
+        resumed_runs,
+        bad_input,
+        bad_checkpoints,
+    )
     for module in modules:
         for name, value in vars(module).items():
             if name.startswith("test_"):

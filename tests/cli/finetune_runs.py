@@ -1,4 +1,5 @@
 """Fine-tuning runs that are interrupted, continued, ended early, or changed."""
+
 import json
 import signal
 import subprocess
@@ -11,8 +12,13 @@ TEXT = "the quick brown fox jumps over the lazy dog! " * 8
 
 def stopped_run(cli, arguments, number):
     """Starts a run, sends it a signal when it has made steps, and waits for its end."""
-    process = subprocess.Popen([cli.program, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               env=cli.environment, text=True)
+    process = subprocess.Popen(
+        [cli.program, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=cli.environment,
+        text=True,
+    )
     while not (line := process.stderr.readline()).startswith("step 20/") and line:
         pass
     process.send_signal(number)
@@ -36,8 +42,7 @@ def check_equal_runs(cli, model, data, weights, *flags):
     expect_equal(status, 130, "exit status after SIGINT")
     expect(errors.splitlines()[-1].endswith(f"; continue with: fulgurite finetune --out {stopped} --resume"), errors)
     expect((stopped / "training_state.safetensors").exists(), "an interrupted run has no state")
-    cli.bad(*finetune(model, data, stopped), status=1,
-            message="has an interrupted run; give --resume to continue it")
+    cli.bad(*finetune(model, data, stopped), status=1, message="has an interrupted run; give --resume to continue it")
     cli.good("finetune", "--out", stopped, "--resume", "--threads", "1", "--json")
     checkpointed = finetune(model, data, killed, *flags, "--checkpoint-every", "7", steps=800)
     status, _ = stopped_run(cli, checkpointed, signal.SIGKILL)
@@ -62,8 +67,24 @@ def test_finetune_ends_early_and_saves_the_best(cli):
     model = write_model(cli.folder / "early_model")
     data, other = cli.write(TEXT), cli.write("zzz qqq " * 9)
     out = cli.new_path()
-    result = json.loads(cli.good(*finetune(model, data, out, "--eval-data", str(other), "--eval-every", "2",
-                                           "--patience", "3", "--save-best", "--json", steps=200)))
+    result = json.loads(
+        cli.good(
+            *finetune(
+                model,
+                data,
+                out,
+                "--eval-data",
+                str(other),
+                "--eval-every",
+                "2",
+                "--patience",
+                "3",
+                "--save-best",
+                "--json",
+                steps=200,
+            )
+        )
+    )
     lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
     losses = {line["step"]: line["val_loss"] for line in lines if "val_loss" in line}
     best = min(losses, key=losses.get)
@@ -81,8 +102,13 @@ def test_flags_of_resumed_finetuning(cli):
     out = cli.new_path()
     cli.good(*finetune(model, data, out, "--checkpoint-every", "6", "--json"))
     resume = ("finetune", "--out", out, "--resume", "--threads", "1")
-    cli.bad(*resume, "--batch", "3", status=1,
-            message=f"the run in {out} has --batch 2, not 3; another --out begins another run")
+    cli.bad(
+        *resume,
+        "--batch",
+        "3",
+        status=1,
+        message=f"the run in {out} has --batch 2, not 3; another --out begins another run",
+    )
     cli.bad(*resume, "--data", other, status=1, message=f"the run is of other data than {other}")
     cli.bad(*resume, "--patience", "2", status=2, message="--patience needs --eval-data and --eval-every")
     result = json.loads(cli.good(*resume, "--steps", "9", "--lr", "0.001", "--json"))
@@ -91,5 +117,11 @@ def test_flags_of_resumed_finetuning(cli):
     state = out / "training_state.safetensors"
     state.write_bytes(state.read_bytes()[:-4])
     cli.bad(*resume, status=1, message=str(state))
-    cli.bad("finetune", "--out", cli.new_path(), "--resume", status=1,
-            message="has no interrupted run to continue; begin one without --resume")
+    cli.bad(
+        "finetune",
+        "--out",
+        cli.new_path(),
+        "--resume",
+        status=1,
+        message="has no interrupted run to continue; begin one without --resume",
+    )

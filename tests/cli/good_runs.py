@@ -1,4 +1,5 @@
 """Commands that work, and what they print and write."""
+
 import json
 import os
 import pathlib
@@ -25,8 +26,24 @@ def losses_of(folder):
 def test_version_and_help(cli):
     expect(re.fullmatch(r"fulgurite \d+\.\d+\.\d+\n", cli.good("--version")), "--version prints the version")
     listed = cli.good("--help")
-    for command in ("train", "generate", "finetune", "tokenize", "embed", "classify", "transcribe", "inspect",
-                    "convert", "trace", "examine", "repro", "explain", "ops", "conformance", "bench"):
+    for command in (
+        "train",
+        "generate",
+        "finetune",
+        "tokenize",
+        "embed",
+        "classify",
+        "transcribe",
+        "inspect",
+        "convert",
+        "trace",
+        "examine",
+        "repro",
+        "explain",
+        "ops",
+        "conformance",
+        "bench",
+    ):
         expect(f"  {command} " in listed, f"--help does not list {command}")
         help = cli.good(command, "--help")
         expect(help.startswith("usage: "), f"{command} --help does not begin with its usage")
@@ -36,7 +53,9 @@ def test_version_and_help(cli):
         expect("--text TEXT" not in help and "--out TEXT" not in help, f"{command} --help calls a file TEXT")
     expect_equal(cli.good("help"), listed, "help without a command")
     expect("exit status: 0 success; 1 failure; 2 wrong use" in listed, "--help does not say what the exit status means")
-    expect("examples:\n  fulgurite train --text book.txt" in cli.good("train", "--help"), "train --help has no examples")
+    expect(
+        "examples:\n  fulgurite train --text book.txt" in cli.good("train", "--help"), "train --help has no examples"
+    )
 
 
 def test_environment_page_is_fresh(cli):
@@ -51,19 +70,38 @@ def test_logs(cli):
 
     bench = ("bench", "ov_pointwise", "--seconds", "0.01")
     lines = reported("recompiles", *bench).splitlines()
-    expect(any(re.fullmatch(r"\[recompiles\] jitted at \w+\.cpp:\d+, called at \w+\.cpp:\d+: first call", line) for line in lines), lines)
-    expect(any(re.fullmatch(r"\[recompiles\] took [\d.]+ ms \(tracing .*, transforms .*, planning .*\)", line) for line in lines), lines)
+    expect(
+        any(
+            re.fullmatch(r"\[recompiles\] jitted at \w+\.cpp:\d+, called at \w+\.cpp:\d+: first call", line)
+            for line in lines
+        ),
+        lines,
+    )
+    expect(
+        any(
+            re.fullmatch(r"\[recompiles\] took [\d.]+ ms \(tracing .*, transforms .*, planning .*\)", line)
+            for line in lines
+        ),
+        lines,
+    )
     expect(all(line.startswith("[recompiles] ") for line in lines), lines)
     lines = reported("traces", *bench).splitlines()
     expect("[traces] // Constructed by Delete Last Used" in "\n".join(lines), lines)
-    known = "  fusions: the fusions formed, and missed-fusion remarks\n" \
-            "  recompiles: each compile of a jitted function: why, which guard failed, and how long it took\n" \
-            "  traces: the traces of each compile, pass by pass\n" \
-            "  compiled_autograd: each backward that compiled autograd captures, as a trace\n" \
-            "  compiled_autograd_verbose: the same with strides, and why none of the earlier captures serves\n"
-    expect_equal(reported("help", *bench), "fulgurite: FULGURITE_LOGS takes these, separated by commas:\n" + known, "help")
-    expect_equal(reported("fusion,", *bench), "fulgurite: FULGURITE_LOGS: fusion is unknown and has no effect; there are:\n" + known,
-                 "an unknown channel")
+    known = (
+        "  fusions: the fusions formed, and missed-fusion remarks\n"
+        "  recompiles: each compile of a jitted function: why, which guard failed, and how long it took\n"
+        "  traces: the traces of each compile, pass by pass\n"
+        "  compiled_autograd: each backward that compiled autograd captures, as a trace\n"
+        "  compiled_autograd_verbose: the same with strides, and why none of the earlier captures serves\n"
+    )
+    expect_equal(
+        reported("help", *bench), "fulgurite: FULGURITE_LOGS takes these, separated by commas:\n" + known, "help"
+    )
+    expect_equal(
+        reported("fusion,", *bench),
+        "fulgurite: FULGURITE_LOGS: fusion is unknown and has no effect; there are:\n" + known,
+        "an unknown channel",
+    )
 
 
 def test_training_writes_its_files(cli):
@@ -75,39 +113,70 @@ def test_training_writes_its_files(cli):
     expect_equal(last["steps"], 10, "steps")
     expect(all(isinstance(last[key], (int, float)) for key in LAST_LINE_KEYS), f"not all numbers: {last}")
     metrics = metrics_of(out)
-    expect_equal([entry["step"] for entry in metrics if "train_loss" in entry], list(range(1, 11)), "steps with a training loss")
+    expect_equal(
+        [entry["step"] for entry in metrics if "train_loss" in entry], list(range(1, 11)), "steps with a training loss"
+    )
     expect_equal([entry["step"] for entry in metrics if "val_loss" in entry], [10], "steps with a validation loss")
-    expect(all(set(entry) <= {"step", "train_loss", "val_loss", "tokens_per_s"} for entry in metrics), "unknown keys in metrics.jsonl")
+    expect(
+        all(set(entry) <= {"step", "train_loss", "val_loss", "tokens_per_s"} for entry in metrics),
+        "unknown keys in metrics.jsonl",
+    )
     expect_equal(metrics[-1]["val_loss"], last["val_loss"], "the last validation loss")
     svg = xml.etree.ElementTree.parse(out / "loss.svg").getroot()
     expect_equal(svg.tag, "{http://www.w3.org/2000/svg}svg", "loss.svg's root")
     texts = [text.text for text in svg.iter("{http://www.w3.org/2000/svg}text")]
-    for wanted in ("Loss by training step", "step", "loss", f"training loss {last['train_loss']:.4f}", f"validation loss {last['val_loss']:.4f}"):
+    for wanted in (
+        "Loss by training step",
+        "step",
+        "loss",
+        f"training loss {last['train_loss']:.4f}",
+        f"validation loss {last['val_loss']:.4f}",
+    ):
         expect(wanted in texts, f"loss.svg has no text {wanted!r}: {texts}")
     config = json.loads((out / "config.json").read_text())
-    expect_equal((config["layers"], config["width"], config["steps"], config["bias"]), (1, 16, 10, False), "config.json")
+    expect_equal(
+        (config["layers"], config["width"], config["steps"], config["bias"]), (1, 16, 10, False), "config.json"
+    )
     files = sorted(path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file())
-    expect_equal(files, ["checkpoint/checkpoint.safetensors", "config.json", "loss.svg", "metrics.jsonl"], "files of a run")
+    expect_equal(
+        files, ["checkpoint/checkpoint.safetensors", "config.json", "loss.svg", "metrics.jsonl"], "files of a run"
+    )
 
 
 def test_training_learns(cli):
     out = cli.new_path()
     last = json.loads(cli.train(out, "--steps", "200", "--lr", "0.01", "--json"))
-    expect(last["val_loss"] < 2.5 < metrics_of(out)[0]["train_loss"], f"validation loss {last['val_loss']} after 200 steps")
+    expect(
+        last["val_loss"] < 2.5 < metrics_of(out)[0]["train_loss"], f"validation loss {last['val_loss']} after 200 steps"
+    )
 
 
 def test_plain_lines_elsewhere_than_on_a_terminal(cli):
     done = cli.run(*cli.training(cli.new_path(), "--log-every", "2", "--steps", "20"))
     expect("\r" not in done.stderr and "step 20/20 loss " in done.stderr, f"progress is {done.stderr!r}")
     begin = done.stderr.splitlines()[:2]
-    expect(begin[0] == "text: 2720 characters, 30 different" and re.fullmatch(r"a GPT of \d+ parameters, 1 thread", begin[1]), f"it begins with {begin}")
-    expect(re.fullmatch(r"step 20: training loss [\d.]+, validation loss [\d.]+, [\d.]+ s\nplot: .*/loss.svg\n", done.stdout), f"results are {done.stdout!r}")
+    expect(
+        begin[0] == "text: 2720 characters, 30 different"
+        and re.fullmatch(r"a GPT of \d+ parameters, 1 thread", begin[1]),
+        f"it begins with {begin}",
+    )
+    expect(
+        re.fullmatch(
+            r"step 20: training loss [\d.]+, validation loss [\d.]+, [\d.]+ s\nplot: .*/loss.svg\n", done.stdout
+        ),
+        f"results are {done.stdout!r}",
+    )
 
 
 def test_progress_line_on_a_terminal(cli):
     ours, theirs = pty.openpty()
-    process = subprocess.Popen([cli.program, *map(str, cli.training(cli.new_path()))], stdout=theirs, stderr=theirs,
-                               stdin=subprocess.DEVNULL, env=cli.environment)
+    process = subprocess.Popen(
+        [cli.program, *map(str, cli.training(cli.new_path()))],
+        stdout=theirs,
+        stderr=theirs,
+        stdin=subprocess.DEVNULL,
+        env=cli.environment,
+    )
     os.close(theirs)
     printed = b""
     try:
@@ -119,7 +188,10 @@ def test_progress_line_on_a_terminal(cli):
     expect_equal(process.wait(), 0, "exit status")
     text = printed.decode()
     expect(re.search(r"\rstep 10/10  loss \d+\.\d+  \d+ tokens/s  .* left", text), f"no progress line in {text!r}")
-    expect(all(len(part) < 80 for part in re.split(r"[\r\n]+", text) if part.startswith("step ")), "a progress line is too wide")
+    expect(
+        all(len(part) < 80 for part in re.split(r"[\r\n]+", text) if part.startswith("step ")),
+        "a progress line is too wide",
+    )
     expect(re.search(r"\r\x1b\[Kstep 10/10 validation loss", text), f"the progress line is not cleared in {text!r}")
 
 
@@ -132,7 +204,21 @@ def test_losses_do_not_depend_on_threads(cli):
     runs = []
     for threads in (1, 2, 3):
         out = cli.new_path()
-        cli.train(out, "--steps", "30", "--dropout", "0.1", "--width", "32", "--block", "32", "--batch", "4", "--threads", threads)
+        cli.train(
+            out,
+            "--steps",
+            "30",
+            "--dropout",
+            "0.1",
+            "--width",
+            "32",
+            "--block",
+            "32",
+            "--batch",
+            "4",
+            "--threads",
+            threads,
+        )
         runs.append(losses_of(out))
     expect(runs[0] == runs[1], "2 threads give other losses than 1")
     expect(runs[0] == runs[2], "3 threads give other losses than 1")
@@ -211,19 +297,38 @@ def test_examine(cli):
     found = json.loads(cli.good("examine", "mlp", "--json"))
     expect_equal(sorted(found), ["fusions", "peak_bytes", "saved_bytes"], "keys of examine --json")
     fusion = found["fusions"][0]
-    expect_equal(sorted(fusion), ["bytes_read", "bytes_written", "inputs", "last_runs", "microseconds", "name", "operations", "outputs",
-                                   "share_of_limit"], "keys of a fusion")
+    expect_equal(
+        sorted(fusion),
+        [
+            "bytes_read",
+            "bytes_written",
+            "inputs",
+            "last_runs",
+            "microseconds",
+            "name",
+            "operations",
+            "outputs",
+            "share_of_limit",
+        ],
+        "keys of a fusion",
+    )
     expect_equal(fusion["inputs"][0]["device"], "cpu", "an input's device")
     expect("void fusion0(" in cli.good("examine", "mlp", "--fusion", "fusion0"), "a fusion's kernel")
     expect("saved for backward" in cli.good("examine", "mlp", "--memory"), "the memory")
     expect("all of it is supported" in cli.good("examine", "mlp", "--supported"), "what is supported")
     expect("bf16[" in cli.good("examine", "mlp", "--dtype", "bf16"), "a fusion's inputs where products are autocast")
-    expect("all of it is supported" in cli.good("examine", "mlp", "--supported", "--dtype", "bf16"), "what is supported in bf16")
+    expect(
+        "all of it is supported" in cli.good("examine", "mlp", "--supported", "--dtype", "bf16"),
+        "what is supported in bf16",
+    )
     expect("bf16" in cli.good("repro", "mlp", "--fusion", "fusion0", "--dtype", "bf16"), "a repro in bf16")
     path = cli.new_path()
     expect_equal(cli.good("repro", "mlp", "--fusion", "fusion0", "--out", str(path)), "", "what repro --out prints")
     expect(path.read_text().startswith("// g++ "), "a repro program's first line")
-    expect(cli.good("repro", "mlp", "--first", "0", "--last", "2", "--python").startswith("# python3 lines_0_2.py"), "a repro for PyTorch")
+    expect(
+        cli.good("repro", "mlp", "--first", "0", "--last", "2", "--python").startswith("# python3 lines_0_2.py"),
+        "a repro for PyTorch",
+    )
     explained = cli.good("explain", "gpt")
     expect("first call" in explained and "1 call, 0 hits, 1 compile\n" in explained, "explain")
     expect(all(len(line) <= 100 for line in explained.splitlines()), "explain has lines of more than 100 columns")
@@ -255,14 +360,17 @@ def test_the_python_form_is_a_program(cli):
     for model in ("linear", "mlp", "convnet"):
         program = cli.good("trace", model, "--python")
         compile(program, model, "exec")
-        expect(program.count("\nif __name__ == \"__main__\":\n") == 1 and "expected = [\n    ([0" in program, f"the program of {model} checks nothing:\n{program}")
+        expect(
+            program.count('\nif __name__ == "__main__":\n') == 1 and "expected = [\n    ([0" in program,
+            f"the program of {model} checks nothing:\n{program}",
+        )
     stage = cli.good("trace", "mlp", "--python", "--stage", "forward.0")
     expect("__main__" not in stage, "a stage alone is not a program")
 
 
 def test_trace_associate(cli):
     lines = cli.good("trace", "mlp", "--associate", "--python").splitlines()
-    served = {}
+    served, forward = {}, ""
     for line in lines:
         if line.startswith("    "):
             served[forward].append(line)
@@ -273,7 +381,10 @@ def test_trace_associate(cli):
     expect(len(names) >= 3, f"the forward has the lines {lines}")
     for name in names:
         expect(served[name], f"no line of the backward serves {name}")
-        expect(all(f' {name}: "' in line.split("forward:", 1)[-1] for line in served[name]), f"{served[name]} do not serve {name}")
+        expect(
+            all(f' {name}: "' in line.split("forward:", 1)[-1] for line in served[name]),
+            f"{served[name]} do not serve {name}",
+        )
     backward = cli.good("trace", "mlp", "--associate", "--backward", "--python")
     count = sum("forward: " in line for line in backward.splitlines())
     serving = {line for each in served.values() for line in each}
@@ -282,27 +393,42 @@ def test_trace_associate(cli):
 
 def test_trace_of_one_forward_operator(cli):
     linear = cli.good("trace", "mlp", "--forward", "linear").splitlines()
-    expect_equal(linear, cli.good("trace", "mlp", "--forward", "torch.nn.functional.linear").splitlines(), "by either name")
+    expect_equal(
+        linear, cli.good("trace", "mlp", "--forward", "torch.nn.functional.linear").splitlines(), "by either name"
+    )
     heads = [line for line in linear if not line.startswith(" ")]
     expect_equal([("linear(" in line) for line in heads], [True, True], "the two linear layers")
     name = heads[0].split()[1]
     one = cli.good("trace", "mlp", "--associate", "--forward", name).splitlines()
-    expect(one == linear[:len(one)] and len(one) > 2, f"--forward {name} prints {one}")
+    expect(one == linear[: len(one)] and len(one) > 2, f"--forward {name} prints {one}")
     cli.bad("trace", "mlp", "--forward", "t999", status=2, message="the forward of mlp has no line t999")
-    cli.bad("trace", "mlp", "--forward", "t0", "--backward", status=2, message="--forward goes with neither --stage nor --backward")
+    cli.bad(
+        "trace",
+        "mlp",
+        "--forward",
+        "t0",
+        "--backward",
+        status=2,
+        message="--forward goes with neither --stage nor --backward",
+    )
 
 
 def test_ops(cli):
     signatures = cli.good("ops").splitlines()
     lines = [json.loads(line) for line in cli.good("ops", "--json").splitlines()]
     expect_equal([line["signature"] for line in lines], signatures, "signatures with and without --json")
-    expect(all(line["name"] and line["documentation"] and line["traits"] for line in lines), "an operator is not described")
+    expect(
+        all(line["name"] and line["documentation"] and line["traits"] for line in lines), "an operator is not described"
+    )
     expect(cli.good("ops", "matmul").startswith("torch.matmul("), "ops matmul")
 
 
 def test_bench_lines(cli):
     lines = [json.loads(line) for line in cli.good("bench", "ov_pointwise", "--threads", "1").splitlines()]
-    expect(lines and all(set(line) == {"peer", "case", "dtype", "metric", "value"} for line in lines), f"bench prints {lines}")
+    expect(
+        lines and all(set(line) == {"peer", "case", "dtype", "metric", "value"} for line in lines),
+        f"bench prints {lines}",
+    )
 
 
 def test_printing_into_a_closed_pipe(cli):
@@ -311,7 +437,10 @@ def test_printing_into_a_closed_pipe(cli):
     os.close(reading)
     done = cli.run("ops", stdout=writing)
     os.close(writing)
-    expect(done.returncode == -13 or (done.returncode == 1 and done.stderr.count("\n") == 1), f"ended with {done.returncode}")
+    expect(
+        done.returncode == -13 or (done.returncode == 1 and done.stderr.count("\n") == 1),
+        f"ended with {done.returncode}",
+    )
     expect(done.stderr == "" or done.stderr.startswith("fulgurite: "), f"said {done.stderr!r}")
 
 
@@ -323,7 +452,15 @@ def test_printing_to_a_full_disk_or_nowhere(cli):
 
 def test_closed_stdout_does_not_spoil_files(cli):
     out = cli.new_path()
-    done = subprocess.run(["sh", "-c", '"$0" "$@" >&-', cli.program, *map(str, cli.training(out))], stderr=subprocess.PIPE, text=True,
-                          env=cli.environment)
-    expect_equal((done.returncode, done.stderr.splitlines()[-1]), (1, "fulgurite: the output could not be written"), "exit status and error")
+    done = subprocess.run(
+        ["sh", "-c", '"$0" "$@" >&-', cli.program, *map(str, cli.training(out))],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=cli.environment,
+    )
+    expect_equal(
+        (done.returncode, done.stderr.splitlines()[-1]),
+        (1, "fulgurite: the output could not be written"),
+        "exit status and error",
+    )
     expect_equal(len(metrics_of(out)), 11, "lines of metrics.jsonl")

@@ -1,12 +1,31 @@
 """Runs the program and looks at what it says and writes."""
+
 import os
 import resource
 import signal
 import subprocess
 
 TEXT = "the quick brown fox jumps over the lazy dog, and the dog sleeps on.\n" * 40
-TINY = ["--layers", "1", "--heads", "2", "--width", "16", "--block", "8", "--batch", "2", "--warmup", "2", "--eval-batches", "1",
-        "--log-every", "1", "--threads", "1"]
+TINY = [
+    "--layers",
+    "1",
+    "--heads",
+    "2",
+    "--width",
+    "16",
+    "--block",
+    "8",
+    "--batch",
+    "2",
+    "--warmup",
+    "2",
+    "--eval-batches",
+    "1",
+    "--log-every",
+    "1",
+    "--threads",
+    "1",
+]
 
 # The first words of lines of a training's progress.
 PROGRESS = ("text: ", "a GPT of ", "continuing from step ", "step ")
@@ -27,7 +46,9 @@ def expect_equal(got, wanted, what):
 
 def contents(folder):
     """Every file under a folder with its bytes."""
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()
+    }
 
 
 class Cli:
@@ -64,15 +85,19 @@ class Cli:
 
     def good(self, *arguments, **how):
         done = self.run(*arguments, **how)
-        expect(done.returncode == 0 and (not done.stderr or "train" in arguments),
-               f"fulgurite {' '.join(map(str, arguments))} ended with {done.returncode}: {done.stderr.strip()}")
+        expect(
+            done.returncode == 0 and (not done.stderr or "train" in arguments),
+            f"fulgurite {' '.join(map(str, arguments))} ended with {done.returncode}: {done.stderr.strip()}",
+        )
         return done.stdout
 
     def bad(self, *arguments, status, message, **how):
         """Runs what must fail with this status and one line, after those of progress, that has `message` in it."""
         done = self.run(*arguments, **how)
         shown = f"fulgurite {' '.join(map(str, arguments))}"
-        expect(done.returncode == status, f"{shown} ended with {done.returncode}, expected {status}: {done.stderr.strip()}")
+        expect(
+            done.returncode == status, f"{shown} ended with {done.returncode}, expected {status}: {done.stderr.strip()}"
+        )
         reported = "".join(line for line in done.stderr.splitlines(keepends=True) if not line.startswith(PROGRESS))
         one_line = reported.startswith("fulgurite: ") and reported.count("\n") == 1 and reported.endswith("\n")
         expect(one_line, f"{shown} said {done.stderr!r}, expected one line")

@@ -1,4 +1,5 @@
 """Commands on folders of Hugging Face models."""
+
 import json
 import math
 import random
@@ -6,9 +7,18 @@ import struct
 
 from harness import expect, expect_equal
 
-CONFIG = {"model_type": "llama", "vocab_size": 29, "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2,
-          "num_attention_heads": 4, "num_key_value_heads": 2, "rms_norm_eps": 1e-5, "dtype": "float32",
-          "eos_token_id": 28}
+CONFIG = {
+    "model_type": "llama",
+    "vocab_size": 29,
+    "hidden_size": 16,
+    "intermediate_size": 24,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "rms_norm_eps": 1e-5,
+    "dtype": "float32",
+    "eos_token_id": 28,
+}
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -17,11 +27,17 @@ def shapes():
     out = {"model.embed_tokens.weight": [29, 16], "model.norm.weight": [16], "lm_head.weight": [29, 16]}
     for layer in range(2):
         at = f"model.layers.{layer}."
-        out |= {at + "self_attn.q_proj.weight": [16, 16], at + "self_attn.k_proj.weight": [8, 16],
-                at + "self_attn.v_proj.weight": [8, 16], at + "self_attn.o_proj.weight": [16, 16],
-                at + "mlp.gate_proj.weight": [24, 16], at + "mlp.up_proj.weight": [24, 16],
-                at + "mlp.down_proj.weight": [16, 24], at + "input_layernorm.weight": [16],
-                at + "post_attention_layernorm.weight": [16]}
+        out |= {
+            at + "self_attn.q_proj.weight": [16, 16],
+            at + "self_attn.k_proj.weight": [8, 16],
+            at + "self_attn.v_proj.weight": [8, 16],
+            at + "self_attn.o_proj.weight": [16, 16],
+            at + "mlp.gate_proj.weight": [24, 16],
+            at + "mlp.up_proj.weight": [24, 16],
+            at + "mlp.down_proj.weight": [16, 24],
+            at + "input_layernorm.weight": [16],
+            at + "post_attention_layernorm.weight": [16],
+        }
     return out
 
 
@@ -30,10 +46,18 @@ def write_model(folder):
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(CONFIG))
     vocabulary = {letter: number for number, letter in enumerate(LETTERS)} | {"\u0120": 26, "!": 27}
-    (folder / "tokenizer.json").write_text(json.dumps({
-        "added_tokens": [{"id": 28, "content": "<end>", "special": True}], "normalizer": None,
-        "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True}, "post_processor": None,
-        "decoder": {"type": "ByteLevel"}, "model": {"type": "BPE", "vocab": vocabulary, "merges": []}}))
+    (folder / "tokenizer.json").write_text(
+        json.dumps(
+            {
+                "added_tokens": [{"id": 28, "content": "<end>", "special": True}],
+                "normalizer": None,
+                "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True},
+                "post_processor": None,
+                "decoder": {"type": "ByteLevel"},
+                "model": {"type": "BPE", "vocab": vocabulary, "merges": []},
+            }
+        )
+    )
     write_tensors(folder / "model.safetensors", shapes())
     return folder
 
@@ -64,20 +88,32 @@ def test_generate_with_a_model(cli):
     expect(cli.good(*generate, "--temperature", "1.5", "--seed", "5") != drawn, "another seed gives the same text")
     stop = text[4:6]
     cut = cli.good(*generate, "--temperature", "0", "--stop", stop)
-    expect_equal(cut, text[:text.index(stop)] + "\n", "the text before a stop text")
+    expect_equal(cut, text[: text.index(stop)] + "\n", "the text before a stop text")
     cli.good(*generate, "--dtype", "bf16")
 
 
 def write_t5(folder):
     """A T5 of random weights with the tokenizer of write_model."""
     write_model(folder)
-    config = {"model_type": "t5", "vocab_size": 29, "d_model": 16, "d_kv": 4, "d_ff": 24, "num_layers": 1,
-              "num_heads": 2, "dtype": "float32", "eos_token_id": 28, "decoder_start_token_id": 0}
+    config = {
+        "model_type": "t5",
+        "vocab_size": 29,
+        "d_model": 16,
+        "d_kv": 4,
+        "d_ff": 24,
+        "num_layers": 1,
+        "num_heads": 2,
+        "dtype": "float32",
+        "eos_token_id": 28,
+        "decoder_start_token_id": 0,
+    }
     (folder / "config.json").write_text(json.dumps(config))
     attention = {f"{part}.weight": [16, 8] if part == "o" else [8, 16] for part in "qkvo"}
     tensors = {"shared.weight": [29, 16]}
-    for stack, layers in (("encoder", ["SelfAttention", "DenseReluDense"]),
-                          ("decoder", ["SelfAttention", "EncDecAttention", "DenseReluDense"])):
+    for stack, layers in (
+        ("encoder", ["SelfAttention", "DenseReluDense"]),
+        ("decoder", ["SelfAttention", "EncDecAttention", "DenseReluDense"]),
+    ):
         tensors[f"{stack}.final_layer_norm.weight"] = [16]
         for number, layer in enumerate(layers):
             at = f"{stack}.block.0.layer.{number}."
@@ -117,7 +153,8 @@ def test_chat(cli):
     chat = ("generate", "--model", str(folder), "--chat", "--max-tokens", "4", "--temperature", "0")
     cli.bad(*chat, "--prompt", "hi", status=1, message="the tokenizer has no chat template")
     (folder / "chat_template.jinja").write_text(
-        "{% for m in messages %}{{ m.role[0] ~ m.content }}{% endfor %}{% if add_generation_prompt %}a{% endif %}")
+        "{% for m in messages %}{{ m.role[0] ~ m.content }}{% endfor %}{% if add_generation_prompt %}a{% endif %}"
+    )
     result = json.loads(cli.good(*chat, "--prompt", "hi", "--system", "be", "--json"))
     expect_equal(result["prompt"], "sbeuhia", "the prompt of a chat")
     expect_equal(cli.good(*chat, "--prompt", "hi", "--system", "be"), result["text"] + "\n", "the answer")
@@ -127,8 +164,26 @@ def test_chat(cli):
 
 
 def finetune(model, data, out, *more, steps=6):
-    return ["finetune", "--model", str(model), "--data", str(data), "--out", str(out), "--steps", str(steps), "--batch",
-            "2", "--length", "8", "--lr", "0.01", "--threads", "1", *more]
+    return [
+        "finetune",
+        "--model",
+        str(model),
+        "--data",
+        str(data),
+        "--out",
+        str(out),
+        "--steps",
+        str(steps),
+        "--batch",
+        "2",
+        "--length",
+        "8",
+        "--lr",
+        "0.01",
+        "--threads",
+        "1",
+        *more,
+    ]
 
 
 def losses_of(folder):
@@ -148,8 +203,11 @@ def test_finetune(cli):
     cli.run(*finetune(model, data, outs[1]))
     expect_equal(losses_of(outs[1]), losses_of(outs[0])[:6], "losses of an equal run")
     cli.run(*finetune(model, data, outs[2], "--lora", "2", "--targets", "all-linear", "--dtype", "bf16"))
-    expect_equal(sorted(path.name for path in outs[2].iterdir()),
-                 ["adapter_config.json", "adapter_model.safetensors", "loss.svg", "metrics.jsonl"], "LoRA's files")
+    expect_equal(
+        sorted(path.name for path in outs[2].iterdir()),
+        ["adapter_config.json", "adapter_model.safetensors", "loss.svg", "metrics.jsonl"],
+        "LoRA's files",
+    )
     generate = ("generate", "--model", str(model), "--prompt", "the", "--max-tokens", "9", "--temperature", "0")
     expect(cli.good(*generate, "--adapter", str(outs[2])) != cli.good(*generate), "LoRA changes nothing")
     cli.run(*finetune(model, data, outs[3], "--accumulate", "2", "--warmup", "3"))
@@ -159,7 +217,8 @@ def test_finetune(cli):
 def test_finetune_on_lines_of_json(cli):
     model = write_model(cli.folder / "lines_model")
     (model / "chat_template.jinja").write_text(
-        "{% for m in messages %}{{ m.role[0] ~ m.content }}!{% endfor %}{% if add_generation_prompt %}a{% endif %}")
+        "{% for m in messages %}{{ m.role[0] ~ m.content }}!{% endfor %}{% if add_generation_prompt %}a{% endif %}"
+    )
     chat = {"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "you there"}]}
     lines = [{"text": "plain"}, {"prompt": "ab", "completion": " cd"}, chat] * 6
     data = cli.write("\n".join(map(json.dumps, lines)) + "\n\n", ".jsonl")
@@ -169,8 +228,11 @@ def test_finetune_on_lines_of_json(cli):
     bad = cli.write('{"text": "good"}\n{"text": 3}\n', ".jsonl")
     cli.bad(*finetune(model, bad, cli.new_path()), status=1, message='line 2: "text" must be a text')
     cli.bad(*finetune(model, cli.write("ab"), cli.new_path()), status=1, message="the data have 3 tokens; --length 8")
-    cli.bad(*finetune(model, data, cli.new_path(), "--lora", "2", "--targets", "c_attn"), status=1,
-            message="the model has no linear layer c_attn")
+    cli.bad(
+        *finetune(model, data, cli.new_path(), "--lora", "2", "--targets", "c_attn"),
+        status=1,
+        message="the model has no linear layer c_attn",
+    )
     cli.bad("finetune", "--model", str(model), status=2, message="--data is missing")
 
 
@@ -179,26 +241,54 @@ def test_tokenize(cli):
     done = cli.run("tokenize", "--model", folder, input="abc\nno way<end>\n")
     expect_equal(done.stdout, "0 1 2\n13 14 26 22 0 24 28\n", "tokens of two lines")
     done = cli.run("tokenize", "--model", folder, "--json", input="a b\n")
-    expect_equal(json.loads(done.stdout), {"ids": [0, 26, 1], "tokens": ["a", "\u0120", "b"],
-                                           "offsets": [[0, 1], [1, 2], [2, 3]]}, "the object of a line")
+    expect_equal(
+        json.loads(done.stdout),
+        {"ids": [0, 26, 1], "tokens": ["a", "\u0120", "b"], "offsets": [[0, 1], [1, 2], [2, 3]]},
+        "the object of a line",
+    )
 
 
 def write_bert(folder):
     """A BERT of random weights whose tokens are the words red, green and blue."""
     folder.mkdir()
-    (folder / "config.json").write_text(json.dumps({
-        "model_type": "bert", "vocab_size": 7, "hidden_size": 8, "intermediate_size": 12, "num_hidden_layers": 0,
-        "num_attention_heads": 2, "max_position_embeddings": 16, "dtype": "float32"}))
+    (folder / "config.json").write_text(
+        json.dumps(
+            {
+                "model_type": "bert",
+                "vocab_size": 7,
+                "hidden_size": 8,
+                "intermediate_size": 12,
+                "num_hidden_layers": 0,
+                "num_attention_heads": 2,
+                "max_position_embeddings": 16,
+                "dtype": "float32",
+            }
+        )
+    )
     tokens = ["[UNK]", "[CLS]", "[SEP]", "red", "green", "blue", "a"]
     vocabulary = {token: number for number, token in enumerate(tokens)}
-    (folder / "tokenizer.json").write_text(json.dumps({
-        "added_tokens": [], "normalizer": None, "pre_tokenizer": {"type": "Whitespace"}, "decoder": None,
-        "post_processor": {"type": "BertProcessing", "sep": ["[SEP]", 2], "cls": ["[CLS]", 1]},
-        "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": "[UNK]"}}))
-    write_tensors(folder / "model.safetensors", {
-        "embeddings.word_embeddings.weight": [7, 8], "embeddings.position_embeddings.weight": [16, 8],
-        "embeddings.token_type_embeddings.weight": [2, 8], "embeddings.LayerNorm.weight": [8],
-        "embeddings.LayerNorm.bias": [8]})
+    (folder / "tokenizer.json").write_text(
+        json.dumps(
+            {
+                "added_tokens": [],
+                "normalizer": None,
+                "pre_tokenizer": {"type": "Whitespace"},
+                "decoder": None,
+                "post_processor": {"type": "BertProcessing", "sep": ["[SEP]", 2], "cls": ["[CLS]", 1]},
+                "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": "[UNK]"},
+            }
+        )
+    )
+    write_tensors(
+        folder / "model.safetensors",
+        {
+            "embeddings.word_embeddings.weight": [7, 8],
+            "embeddings.position_embeddings.weight": [16, 8],
+            "embeddings.token_type_embeddings.weight": [2, 8],
+            "embeddings.LayerNorm.weight": [8],
+            "embeddings.LayerNorm.bias": [8],
+        },
+    )
     return folder
 
 
@@ -243,8 +333,9 @@ def test_bad_model_folders(cli):
     cli.bad("inspect", str(cli.folder / "nowhere"), status=1, message="is not a folder of a model")
     cli.bad("tokenize", status=2, message="--model is missing")
     cli.bad("generate", "--model", str(folder), "--dtype", "f8", status=2, message="--dtype is one of")
-    cli.bad("generate", "--model", str(folder), "--prompt", "a", "--top-p", "0", status=1,
-            message="top_p must be above 0")
+    cli.bad(
+        "generate", "--model", str(folder), "--prompt", "a", "--top-p", "0", status=1, message="top_p must be above 0"
+    )
     (folder / "model.safetensors").write_bytes((folder / "model.safetensors").read_bytes()[:-8])
     cli.bad("generate", "--model", str(folder), "--prompt", "a", status=1, message="model.safetensors")
     (folder / "tokenizer.json").write_text("{")

@@ -1,4 +1,5 @@
 """Runs that are stopped by a signal, continued with more steps, or with other settings."""
+
 import json
 import signal
 import subprocess
@@ -14,7 +15,13 @@ QUICK = ["--threads", "1", "--log-every", "1", "--eval-batches", "1"]
 def stopped_run(cli, out, *signals):
     """Starts a long run, sends it signals once it trains, and waits for its end."""
     arguments = [*cli.training(out, "--steps", "1000000", "--checkpoint-every", "0", "--eval-every", "0")]
-    process = subprocess.Popen([cli.program, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=cli.environment, text=True)
+    process = subprocess.Popen(
+        [cli.program, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=cli.environment,
+        text=True,
+    )
     lines = []
     while not (lines and lines[-1].startswith("step ")) and process.poll() is None:
         lines.append(process.stderr.readline())
@@ -30,15 +37,25 @@ def test_a_stopped_run_saves_and_continues(cli):
         returned, output, errors = stopped_run(cli, out, number)
         expect_equal(returned, status, f"exit status after {number.name}")
         last = errors.splitlines()[-1]
-        expect(last.startswith("stopped at step ") and last.endswith(f"saved; continue with: fulgurite train --text {cli.text} --out {out} --resume"),
-               f"it ends with {last!r}")
+        expect(
+            last.startswith("stopped at step ")
+            and last.endswith(f"saved; continue with: fulgurite train --text {cli.text} --out {out} --resume"),
+            f"it ends with {last!r}",
+        )
         step = int(last.split()[3])
         expect(output.startswith(f"step {step}: training loss "), f"results are {output!r}")
         expect("NaN" not in output and "nan" not in output, f"results are {output!r}")
         expect((out / "loss.svg").exists(), "there is no plot")
         again = cli.run("train", "--text", cli.text, "--out", out, "--resume", "--stop-at", step + 2, *QUICK)
-        expect(again.returncode == 0 and f"continuing from step {step}\n" in again.stderr, f"it continues with {again.stderr!r}")
-        expect_equal([at for at, train_loss, _ in losses_of(out) if train_loss is not None], list(range(1, step + 3)), "steps with a loss")
+        expect(
+            again.returncode == 0 and f"continuing from step {step}\n" in again.stderr,
+            f"it continues with {again.stderr!r}",
+        )
+        expect_equal(
+            [at for at, train_loss, _ in losses_of(out) if train_loss is not None],
+            list(range(1, step + 3)),
+            "steps with a loss",
+        )
 
 
 def test_a_stopped_run_is_the_run_that_was_not_stopped(cli):
@@ -53,7 +70,13 @@ def test_a_stopped_run_is_the_run_that_was_not_stopped(cli):
 def test_a_second_signal_ends_at_once(cli):
     out = cli.new_path()
     arguments = cli.training(out, "--steps", "1000000", "--eval-every", "1", "--eval-batches", "1000000")
-    process = subprocess.Popen([cli.program, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=cli.environment, text=True)
+    process = subprocess.Popen(
+        [cli.program, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=cli.environment,
+        text=True,
+    )
     while not process.stderr.readline().startswith("a GPT of"):
         pass
     time.sleep(1.0)  # the validation after the first step has no end
@@ -74,8 +97,11 @@ def test_more_steps_and_another_rate(cli):
     expect_equal((config["steps"], config["lr"], config["width"]), (20, 0.01, 16), "settings of the continued run")
     cli.good("train", *text, "--resume", "--steps", "30", "--lr", "1e-5", "--dropout", "0.1", "--weight-decay", "0")
     config = json.loads((out / "config.json").read_text())
-    expect_equal((config["steps"], config["lr"], config["min_lr"], config["dropout"], config["weight_decay"]), (30, 1e-5, 1e-5, 0.1, 0),
-                 "settings of the continued run")
+    expect_equal(
+        (config["steps"], config["lr"], config["min_lr"], config["dropout"], config["weight_decay"]),
+        (30, 1e-5, 1e-5, 0.1, 0),
+        "settings of the continued run",
+    )
     expect_equal([at for at, loss, _ in losses_of(out) if loss is not None], list(range(1, 31)), "steps with a loss")
     cli.good("generate", "--checkpoint", out, "--tokens", "3")
 

@@ -1,4 +1,5 @@
 """The server of `fulgurite serve`, asked with the standard library's client."""
+
 import base64
 import concurrent.futures
 import contextlib
@@ -27,8 +28,12 @@ class Server:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         text = json.dumps(body) if isinstance(body, dict) else body
         with contextlib.closing(connection):
-            connection.request("GET" if body is None else "POST", path, text,
-                               {"Content-Type": "application/json"} if headers is None else headers)
+            connection.request(
+                "GET" if body is None else "POST",
+                path,
+                text,
+                {"Content-Type": "application/json"} if headers is None else headers,
+            )
             answer = connection.getresponse()
             return answer.status, json.loads(answer.read())
 
@@ -55,8 +60,13 @@ class Server:
 @contextlib.contextmanager
 def serve(cli, *flags):
     """A server; it must end with 0 when it gets SIGTERM."""
-    process = subprocess.Popen([cli.program, "serve", "--port", "0", "--threads", "1", *map(str, flags)], text=True,
-                               env=cli.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [cli.program, "serve", "--port", "0", "--threads", "1", *map(str, flags)],
+        text=True,
+        env=cli.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     try:
         line = process.stdout.readline()
         error = "" if line else process.stderr.read()
@@ -86,19 +96,29 @@ def test_server_completes_texts_as_generate_does(cli):
     with serve(cli, "--model", folder) as server:
         answer = server.complete(prompt="hello")
         expect_equal(answer["choices"][0]["text"], wanted["text"], "the text")
-        expect_equal(answer["usage"], {"prompt_tokens": 5, "completion_tokens": len(wanted["tokens"]),
-                                       "total_tokens": 5 + len(wanted["tokens"])}, "usage")
+        expect_equal(
+            answer["usage"],
+            {"prompt_tokens": 5, "completion_tokens": len(wanted["tokens"]), "total_tokens": 5 + len(wanted["tokens"])},
+            "usage",
+        )
         expect_equal(server.complete(prompt=wanted["prompt_tokens"])["choices"][0]["text"], wanted["text"], "of tokens")
-        expect_equal(server.complete(prompt="hello", temperature=1.5, seed=7)["choices"][0]["text"], drawn["text"],
-                     "the drawn text")
+        expect_equal(
+            server.complete(prompt="hello", temperature=1.5, seed=7)["choices"][0]["text"],
+            drawn["text"],
+            "the drawn text",
+        )
         both = server.complete(prompt=["hello", "bye"], n=2)["choices"]
         expect_equal([choice["index"] for choice in both], [0, 1, 2, 3], "the indices")
         expect_equal([choice["text"] for choice in both[:2]], [wanted["text"]] * 2, "the texts of one prompt")
         stop = wanted["text"][3:5]
         cut = server.complete(prompt="hello", stop=stop)["choices"][0]
-        expect_equal((cut["text"], cut["finish_reason"]), (wanted["text"][:wanted["text"].index(stop)], "stop"), "stop")
-        parts = server.stream("/v1/completions", {"prompt": "hello", "temperature": 0, "max_tokens": 10,
-                                                  "stream_options": {"include_usage": True}})
+        expect_equal(
+            (cut["text"], cut["finish_reason"]), (wanted["text"][: wanted["text"].index(stop)], "stop"), "stop"
+        )
+        parts = server.stream(
+            "/v1/completions",
+            {"prompt": "hello", "temperature": 0, "max_tokens": 10, "stream_options": {"include_usage": True}},
+        )
         expect_equal("".join(part["choices"][0]["text"] for part in parts[:-1]), wanted["text"], "the streamed text")
         expect_equal(parts[-1]["usage"], answer["usage"], "the usage of a stream")
         scores = server.complete(prompt="hello", logprobs=3)["choices"][0]["logprobs"]
@@ -115,8 +135,14 @@ def test_server_chats(cli):
     wanted = generated(cli, folder, "hello ", "--max-tokens", "6", "--temperature", "0")
     with serve(cli, "--model", folder, "--name", "small", "--api-key", "abc") as server:
         headers = {"Content-Type": "application/json", "Authorization": "Bearer abc"}
-        body = {"model": "small", "messages": [{"role": "user", "content": [{"type": "text", "text": "hello"}]}],
-                "max_completion_tokens": 6, "temperature": 0, "logprobs": True, "top_logprobs": 2}
+        body = {
+            "model": "small",
+            "messages": [{"role": "user", "content": [{"type": "text", "text": "hello"}]}],
+            "max_completion_tokens": 6,
+            "temperature": 0,
+            "logprobs": True,
+            "top_logprobs": 2,
+        }
         status, answer = server.ask("/v1/chat/completions", body, headers)
         expect_equal(status, 200, f"the status: {answer}")
         choice = answer["choices"][0]
@@ -151,22 +177,23 @@ def test_server_refuses_bad_requests(cli):
     folder = write_model(cli.folder / "refusing")
     with serve(cli, "--model", folder, "--context", "20", "--max-body", "1") as server:
         for body, message in (
-                ({}, "prompt must be a text, a list of texts, or tokens"),
-                ({"prompt": "a", "temperature": 3}, "temperature must be between 0.0 and 2.0, it is 3.0"),
-                ({"prompt": "a", "temperature": "1"}, "temperature must be a number"),
-                ({"prompt": "a", "top_p": 0}, "top_p must be above 0 and at most 1"),
-                ({"prompt": "a", "max_tokens": 1.5}, "max_tokens must be an integer"),
-                ({"prompt": "a", "max_token": 3}, "unknown member, max_token; did you mean max_tokens or min_tokens?"),
-                ({"prompt": "a", "stop": ""}, "stop has an empty text"),
-                ({"prompt": "a", "echo": True}, "echo is not supported"),
-                ({"prompt": "a" * 20}, "the prompt has 20 tokens, and a text at most 20"),
-                ({"prompt": "a" * 10, "max_tokens": 11}, "the prompt has 10 tokens and 11 are to be generated"),
-                ({"prompt": [5, 29]}, "the prompt has the token 29"),
-                ({"prompt": ""}, "the prompt has no tokens"),
-                ({"prompt": "a", "stream_options": {}}, "stream_options needs stream"),
-                ("[" * 100000, "the body is not JSON"),
-                ("{", "the body is not JSON"),
-                ("[]", "the body must be a JSON object")):
+            ({}, "prompt must be a text, a list of texts, or tokens"),
+            ({"prompt": "a", "temperature": 3}, "temperature must be between 0.0 and 2.0, it is 3.0"),
+            ({"prompt": "a", "temperature": "1"}, "temperature must be a number"),
+            ({"prompt": "a", "top_p": 0}, "top_p must be above 0 and at most 1"),
+            ({"prompt": "a", "max_tokens": 1.5}, "max_tokens must be an integer"),
+            ({"prompt": "a", "max_token": 3}, "unknown member, max_token; did you mean max_tokens or min_tokens?"),
+            ({"prompt": "a", "stop": ""}, "stop has an empty text"),
+            ({"prompt": "a", "echo": True}, "echo is not supported"),
+            ({"prompt": "a" * 20}, "the prompt has 20 tokens, and a text at most 20"),
+            ({"prompt": "a" * 10, "max_tokens": 11}, "the prompt has 10 tokens and 11 are to be generated"),
+            ({"prompt": [5, 29]}, "the prompt has the token 29"),
+            ({"prompt": ""}, "the prompt has no tokens"),
+            ({"prompt": "a", "stream_options": {}}, "stream_options needs stream"),
+            ("[" * 100000, "the body is not JSON"),
+            ("{", "the body is not JSON"),
+            ("[]", "the body must be a JSON object"),
+        ):
             got = server.error(400, body)
             expect(message in got, f"{body!r:.80} gave {got!r}, expected {message!r}")
         unknown = server.error(404, {"model": "x", "prompt": "a"})
@@ -184,8 +211,10 @@ def abandon(server):
     """Asks for a long text and disconnects after its beginning."""
     with socket.create_connection(("127.0.0.1", server.port)) as connection:
         body = json.dumps({"prompt": "a", "max_tokens": 10000, "stream": True, "logit_bias": {"28": -100}})
-        connection.sendall(f"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
-                           f"Content-Length: {len(body)}\r\n\r\n{body}".encode())
+        connection.sendall(
+            f"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n{body}".encode()
+        )
         expect(connection.recv(20).startswith(b"HTTP/1.1 200"), "the beginning of an answer")
 
 
@@ -211,8 +240,10 @@ def test_server_answers_many_clients(cli):
     prompts = [word * repeats for word in ("ab", "hello", "x", "why") for repeats in (1, 3, 5)]
     wanted = [generated(cli, folder, prompt, "--max-tokens", "20", "--temperature", "0")["text"] for prompt in prompts]
     with serve(cli, "--model", folder, "--texts", "4") as server:
+
         def ask(prompt):
             return server.complete(prompt=prompt, max_tokens=20)["choices"][0]["text"]
+
         with concurrent.futures.ThreadPoolExecutor(len(prompts)) as clients:
             expect_equal(list(clients.map(ask, prompts)), wanted, "the texts")
 

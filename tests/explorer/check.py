@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Opens the explorer's page in headless Chromium, where there is one: it must be ready in time, without an error, and work.
+"""Opens the explorer's page in headless Chromium, where there is one: it must be ready in time, without an error, and
+work.
 
-    check.py FULGURITE [--seconds 2]
+check.py FULGURITE [--seconds 2]
 """
+
 import argparse
 import html
 import pathlib
@@ -15,9 +17,20 @@ import tempfile
 
 def opened(chromium, address):
     """The page's elements as they are when it has settled."""
-    command = [chromium, "--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1600,1000", "--dump-dom", "--timeout=20000", address]
+    command = [
+        chromium,
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--window-size=1600,1000",
+        "--dump-dom",
+        "--timeout=20000",
+        address,
+    ]
     with tempfile.TemporaryDirectory() as profile:
-        done = subprocess.run([*command[:-1], f"--user-data-dir={profile}", address], capture_output=True, text=True, timeout=300)
+        done = subprocess.run(
+            [*command[:-1], f"--user-data-dir={profile}", address], capture_output=True, text=True, timeout=300
+        )
     return done.stdout
 
 
@@ -43,9 +56,13 @@ def main():
 
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "page.html"
-        subprocess.run([options.fulgurite.resolve(), "examine", "gpt12l", "--html", path, "--seconds", "0"], check=True, timeout=300)
+        subprocess.run(
+            [options.fulgurite.resolve(), "examine", "gpt12l", "--html", path, "--seconds", "0"],
+            check=True,
+            timeout=300,
+        )
         times = []
-        for attempt in range(3):  # a machine may be busy once
+        for _ in range(3):  # a machine may be busy once
             page = opened(chromium, f"file://{path}")
             expect(attribute(page, "error") is None, f"error: {attribute(page, 'error')}")
             times.append(float(attribute(page, "ready") or "inf") / 1000)
@@ -58,9 +75,15 @@ def main():
         expect("Time by operator" in page and "Memory of the backward" in page, "the overview is not there")
 
         lines = opened(chromium, f"file://{path}#forward.3.400")
-        expect("What this pass did" in lines and "Differentiated from your code" in lines, "a line of the backward does not say where it is from")
+        expect(
+            "What this pass did" in lines and "Differentiated from your code" in lines,
+            "a line of the backward does not say where it is from",
+        )
         recorded = opened(chromium, f"file://{path}#forward.0.150")
-        expect("Served in the backward by" in recorded and "Your code" in recorded, "a line of the forward does not say what serves it")
+        expect(
+            "Served in the backward by" in recorded and "Your code" in recorded,
+            "a line of the forward does not say what serves it",
+        )
         expect(attribute(recorded, "error") is None and attribute(lines, "error") is None, "an error in the script")
     for message in wrong:
         print(message)

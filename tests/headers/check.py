@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What other programs meet when they include the headers, with g++ and with clang++ where it is installed.
+"""Includes the headers as other programs do, with g++ and with clang++ where it is installed.
 
-Headers behind other projects' macros; compiler modes that cannot work; calls that both compilers must accept with one meaning, and calls
-that both must refuse.
-"""
+Headers behind other projects' macros; compiler modes that cannot work; calls that both compilers must accept with one
+meaning, and calls that both must refuse."""
+
 import argparse
 import concurrent.futures
 import os
@@ -32,14 +32,17 @@ ACCEPTED = [
     ("conv(nn::Conv2d(1, 4, 3, {}))", "stride 1 padding 0 dilation 1 groups 1 bias 1 [1, 4, 4, 4]"),
     ("conv(nn::Conv2d(1, 4, 3, {.padding = 2}))", "stride 1 padding 2 dilation 1 groups 1 bias 1 [1, 4, 8, 8]"),
     ("conv(nn::Conv2d(1, 4, 3, {.stride = 2}))", "stride 2 padding 0 dilation 1 groups 1 bias 1 [1, 4, 2, 2]"),
-    ("conv(nn::Conv2d(1, 4, {3, 2}, {.stride = {2, 1}, .padding = {1, 0}, .dilation = 1, .groups = 1, .bias = false}))",
-     "stride 2 1 padding 1 0 dilation 1 groups 1 bias 0 [1, 4, 3, 5]"),
-    ("conv(nn::Conv2d(1, 4, 3, {.padding = \"same\"}))", "stride 1 padding same dilation 1 groups 1 bias 1 [1, 4, 6, 6]"),
+    (
+        "conv(nn::Conv2d(1, 4, {3, 2}, {.stride = {2, 1}, .padding = {1, 0}, .dilation = 1, .groups = 1, .bias = "
+        "false}))",
+        "stride 2 1 padding 1 0 dilation 1 groups 1 bias 0 [1, 4, 3, 5]",
+    ),
+    ('conv(nn::Conv2d(1, 4, 3, {.padding = "same"}))', "stride 1 padding same dilation 1 groups 1 bias 1 [1, 4, 6, 6]"),
     ("nn::conv2d(image, image, {}, {.stride = 2, .padding = 1}).shape()", "[1, 1, 2, 2]"),
     ("nn::conv2d(image, image, {}, {2, 1}, {1, 0}).shape()", "[1, 1, 2, 1]"),
     ("conv(nn::Conv2d(1, 4, 3, 2, 1))", "stride 2 padding 1 dilation 1 groups 1 bias 1 [1, 4, 3, 3]"),
     ("conv(nn::Conv2d(1, 4, 3, {2, 1}, {1, 0}))", "stride 2 1 padding 1 0 dilation 1 groups 1 bias 1 [1, 4, 3, 4]"),
-    ("conv(nn::Conv2d(1, 4, 3, 1, \"same\"))", "stride 1 padding same dilation 1 groups 1 bias 1 [1, 4, 6, 6]"),
+    ('conv(nn::Conv2d(1, 4, 3, 1, "same"))', "stride 1 padding same dilation 1 groups 1 bias 1 [1, 4, 6, 6]"),
     ("nn::ConvTranspose2d(1, 2, 3, {.stride = 2, .padding = 1, .output_padding = 1})(image).shape()", "[1, 2, 12, 12]"),
     ("nn::ConvTranspose2d(1, 2, 3, 2, 1, 1)(image).shape()", "[1, 2, 12, 12]"),
     ("nn::MaxPool2d(2, {.stride = 1})(image).shape()", "[1, 1, 5, 5]"),
@@ -65,12 +68,16 @@ ACCEPTED = [
     ("nn::Linear(2, 3, true, {.dtype = Dtype::f64}).weight.dtype()", "f64"),
     ("nn::Embedding(5, 2, {.padding_idx = 1}).padding_idx.value()", "1"),
     ("nn::Embedding(5, 2, 1).padding_idx.value()", "1"),
-    ("nn::mse_loss(x.to(Dtype::f32), x + 1.0, {.reduction = \"sum\"}).item<double>()", "12"),
-    ("nn::mse_loss(x.to(Dtype::f32), x + 1.0, {}, {}, \"sum\").item<double>()", "12"),
+    ('nn::mse_loss(x.to(Dtype::f32), x + 1.0, {.reduction = "sum"}).item<double>()', "12"),
+    ('nn::mse_loss(x.to(Dtype::f32), x + 1.0, {}, {}, "sum").item<double>()', "12"),
     ("nn::mse_loss(x.to(Dtype::f32), x + 1.0, false).item<double>()", "12"),
-    ("nn::binary_cross_entropy_with_logits(zeros({4}), ones({4}), {.reduction = \"none\"}).shape()", "[4]"),
-    ("nn::binary_cross_entropy_with_logits(zeros({4}), ones({4}), {}, {}, {}, \"none\").shape()", "[4]"),
-    ("nn::cross_entropy(zeros({2, 4}), tensor({1, 2}), {.weight = tensor({0., 1., 1., 0.}), .reduction = \"none\"}).shape()", "[2]"),
+    ('nn::binary_cross_entropy_with_logits(zeros({4}), ones({4}), {.reduction = "none"}).shape()', "[4]"),
+    ('nn::binary_cross_entropy_with_logits(zeros({4}), ones({4}), {}, {}, {}, "none").shape()', "[4]"),
+    (
+        "nn::cross_entropy(zeros({2, 4}), tensor({1, 2}), {.weight = tensor({0., 1., 1., 0.}), .reduction = "
+        '"none"}).shape()',
+        "[2]",
+    ),
     ("sum(x, 1).shape()", "[3]"),
     ("sum(x, {0, 1}).shape()", "[]"),
     ("sum(x, n - 1).shape()", "[3]"),
@@ -92,16 +99,41 @@ ACCEPTED = [
 
 # Calls that g++ 12 would accept as other calls if these parameters had constructors from initializer lists.
 REFUSED = [
-    "nn::Conv2d(1, 4, {.kernel_size = 3})", "nn::Conv2d(1, 4, 3, 1, {.padding = 2})", "nn::Conv2d(1, 4, 3, 1, {.padding = \"same\"})",
-    "nn::Conv2d(1, 4, 3, {.paddings = 2})", "nn::Conv2d(1, 4, 3, {.stride = {.x = 2}})", "nn::Conv2d(1, 4, 3, 1, 0, {.dilation = 2})",
-    "nn::MaxPool2d({.kernel_size = 2})", "nn::MaxPool2d(2, 1, {.padding = 1})", "nn::AdaptiveAvgPool2d({.output_size = 1})",
-    "nn::LayerNorm({.normalized_shape = 4})", "nn::LayerNorm({.first = 3, .second = 4})", "nn::BatchNorm2d(3, 1e-5, {.momentum = 0.5})",
-    "nn::Linear(2, 3, {.has_bias = false})", "sum(x, {.dim = 1})", "sum(x, {.dim = {0, 1}})", "sum(x, {.first = 0, .second = 1})",
-    "reshape(x, {.shape = -1})", "zeros({.rows = 2, .columns = 3})", "x({.start = 1})", "x({.start = n + 0})", "x({.start = 1, .stop = 2})",
-    "tensor({.value = 1})", "tensor({.value = 1.5})", "tensor({{.value = true}})", "nn::interpolate(image, {}, {.scale_factor = 2.0})",
-    "nn::conv2d(image, image, {}, 1, {.padding = 2})", "nn::linear(x, x, {.bias = x})",
-    "nn::mse_loss(x, x, \"sum\")", "nn::cross_entropy(x, x, {}, \"sum\")", "nn::mse_loss(x, x, {.size_average = true})",
-    "autograd::grad({.outputs = x}, x)", "call(\"sum\", {{.x = 1}})", "add(x, {.other = 1})", "Dims({.dim = 1})", "Padding({.size = 1})",
+    "nn::Conv2d(1, 4, {.kernel_size = 3})",
+    "nn::Conv2d(1, 4, 3, 1, {.padding = 2})",
+    'nn::Conv2d(1, 4, 3, 1, {.padding = "same"})',
+    "nn::Conv2d(1, 4, 3, {.paddings = 2})",
+    "nn::Conv2d(1, 4, 3, {.stride = {.x = 2}})",
+    "nn::Conv2d(1, 4, 3, 1, 0, {.dilation = 2})",
+    "nn::MaxPool2d({.kernel_size = 2})",
+    "nn::MaxPool2d(2, 1, {.padding = 1})",
+    "nn::AdaptiveAvgPool2d({.output_size = 1})",
+    "nn::LayerNorm({.normalized_shape = 4})",
+    "nn::LayerNorm({.first = 3, .second = 4})",
+    "nn::BatchNorm2d(3, 1e-5, {.momentum = 0.5})",
+    "nn::Linear(2, 3, {.has_bias = false})",
+    "sum(x, {.dim = 1})",
+    "sum(x, {.dim = {0, 1}})",
+    "sum(x, {.first = 0, .second = 1})",
+    "reshape(x, {.shape = -1})",
+    "zeros({.rows = 2, .columns = 3})",
+    "x({.start = 1})",
+    "x({.start = n + 0})",
+    "x({.start = 1, .stop = 2})",
+    "tensor({.value = 1})",
+    "tensor({.value = 1.5})",
+    "tensor({{.value = true}})",
+    "nn::interpolate(image, {}, {.scale_factor = 2.0})",
+    "nn::conv2d(image, image, {}, 1, {.padding = 2})",
+    "nn::linear(x, x, {.bias = x})",
+    'nn::mse_loss(x, x, "sum")',
+    'nn::cross_entropy(x, x, {}, "sum")',
+    "nn::mse_loss(x, x, {.size_average = true})",
+    "autograd::grad({.outputs = x}, x)",
+    'call("sum", {{.x = 1}})',
+    "add(x, {.other = 1})",
+    "Dims({.dim = 1})",
+    "Padding({.size = 1})",
 ]
 
 PROGRAM = """#include <cstdio>
@@ -191,12 +223,19 @@ class Checks:
             text = f'#include "{HERE}/macros.h"\n#include <{header}>\n#include "{HERE}/after.h"\n'
             status, first = self.compile(compiler, text, *flags, *use)
             self.expect(status == 0, f"{compiler}: <{header}> behind other projects' macros: {first}")
+
         self.each(one, headers)
         xlib = "#include <X11/Xlib.h>\n"
         if self.compile(compiler, xlib)[0]:
             return
-        use = "using namespace fulgurite;\nint main() { SymBool yes = true; return yes && ones({2})(newaxis).numel() == 2 ? 0 : 1; }\n"
-        for text in (f"{xlib}#include <fulgurite/fulgurite.h>\n{use}", f"#include <fulgurite/fulgurite.h>\n{xlib}{use}"):
+        use = (
+            "using namespace fulgurite;\nint main() { SymBool yes = true; return yes && ones({2})(newaxis).numel() "
+            "== 2 ? 0 : 1; }\n"
+        )
+        for text in (
+            f"{xlib}#include <fulgurite/fulgurite.h>\n{use}",
+            f"#include <fulgurite/fulgurite.h>\n{xlib}{use}",
+        ):
             status, first = self.compile(compiler, text, "-std=c++20")
             self.expect(status == 0, f"{compiler}: with Xlib: {first}")
 
@@ -204,7 +243,11 @@ class Checks:
         def one(case):
             flags, expected = case
             status, first = self.compile(compiler, "#include <fulgurite/fulgurite.h>\n", *flags)
-            self.expect(status != 0 and expected in first, f"{compiler} {' '.join(flags)}: expected \"{expected}\", the first error is {first}")
+            self.expect(
+                status != 0 and expected in first,
+                f'{compiler} {" ".join(flags)}: expected "{expected}", the first error is {first}',
+            )
+
         self.each(one, WRONG_MODES)
 
     def accepted(self, compiler, folder):
@@ -212,8 +255,21 @@ class Checks:
         source, program = folder / "accepted.cpp", folder / "accepted"
         source.write_text(f"{PROGRAM}int main() {{\n{VALUES}{lines}}}\n")
         link = ["-L", self.library, f"-Wl,-rpath,{self.library}", "-lfulgurite"]
-        status, _, errors = self.run([compiler, "-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Werror", *self.include, str(source), "-o",
-                                      str(program), *link])
+        status, _, errors = self.run(
+            [
+                compiler,
+                "-std=c++20",
+                "-Wall",
+                "-Wextra",
+                "-Wpedantic",
+                "-Werror",
+                *self.include,
+                str(source),
+                "-o",
+                str(program),
+                *link,
+            ]
+        )
         if status:
             self.failed.append(f"{compiler}: calls that must compile do not:\n{errors[:3000]}")
             return
@@ -236,8 +292,11 @@ class Checks:
             text = f"int main() {{\n{VALUES}  (void)({expression});\n}}\n"
             status, _ = self.compile(compiler, text, "-std=c++20", *use)
             self.expect(status != 0, f"{compiler} accepts {expression}")
-        self.expect(self.compile(compiler, f"int main() {{\n{VALUES}  (void)sum(x, 1);\n}}\n", "-std=c++20", *use)[0] == 0,
-                    f"{compiler} does not compile the frame of the refused calls")
+
+        self.expect(
+            self.compile(compiler, f"int main() {{\n{VALUES}  (void)sum(x, 1);\n}}\n", "-std=c++20", *use)[0] == 0,
+            f"{compiler} does not compile the frame of the refused calls",
+        )
         self.each(one, REFUSED)
 
 

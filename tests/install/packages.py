@@ -118,9 +118,7 @@ def check_bundle(build: pathlib.Path, folder: pathlib.Path) -> None:
     away.mkdir(parents=True)
     run("tar", "xzf", archive, "-C", away)
     program = next(away.rglob("bin/fulgurite"))
-    outside = [
-        line for line in run("ldd", program).splitlines() if "dnnl" in line or "gomp" in line or "pcre2" in line
-    ]
+    outside = [line for line in run("ldd", program).splitlines() if "dnnl" in line or "gomp" in line or "pcre2" in line]
     if not outside or any(str(away) not in line for line in outside):
         sys.exit("the archive's program finds libraries elsewhere:\n" + "\n".join(outside))
     run(program, "trace", "linear")

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Rules of the source tree: which layer includes which, headers that compile alone and stay cheap, sizes of files and folders, leftovers."""
+"""Rules of the source tree: which layer includes which, headers that compile alone and stay cheap, sizes of files and
+folders, leftovers."""
+
 import argparse
 import concurrent.futures
 import pathlib
@@ -7,28 +9,49 @@ import re
 import subprocess
 import sys
 
-# The layers of src/, from the lowest. A file includes its own layer, those before it, and the public headers. A file belongs to the layer with the
+# The layers of src/, from the lowest. A file includes its own layer, those before it, and the public headers. A file
+# belongs to the layer with the
 # longest matching name: passes over claimed traces, in transforms/execution, stand above the executors.
-LAYERS = ["support", "tensor", "ir", "ops", "implementation", "tracing", "transforms", "codegen", "runtime", "executors", "transforms/execution",
-          "pipeline", "autograd", "jit", "compiled_autograd"]
+LAYERS = [
+    "support",
+    "tensor",
+    "ir",
+    "ops",
+    "implementation",
+    "tracing",
+    "transforms",
+    "codegen",
+    "runtime",
+    "executors",
+    "transforms/execution",
+    "pipeline",
+    "autograd",
+    "jit",
+    "compiled_autograd",
+]
 # They include everything; no layer includes them.
 ON_TOP = ["nn", "data", "distributions", "training", "io", "tokenizer", "hub", "examine", "cli"]
 
-# Files directly in a folder of src/, and programs in one of tests/. The paths in include/ are the public interface, which stays flat.
+# Files directly in a folder of src/, and programs in one of tests/. The paths in include/ are the public interface,
+# which stays flat.
 MOST_FILES_IN_A_FOLDER = 25
 LONGEST_FILE = 400
 # Lines after preprocessing <fulgurite/fulgurite.h>. The standard headers it needs are about 100,000 of them.
 MAX_LINES_OF_UMBRELLA = 130_000
 NOT_IN_PUBLIC_HEADERS = {"iostream", "sstream", "algorithm", "fstream", "regex", "thread", "iomanip", "ranges"}
 # What public headers begin and end with; the last two are the parts of a header, not headers.
-FIRST_INCLUDE, BEHIND_INCLUDES, LAST_INCLUDE = (f"#include <fulgurite/detail/{name}.h>\n" for name in
-                                                ("requirements", "hide_macros", "restore_macros"))
+FIRST_INCLUDE, BEHIND_INCLUDES, LAST_INCLUDE = (
+    f"#include <fulgurite/detail/{name}.h>\n" for name in ("requirements", "hide_macros", "restore_macros")
+)
 PARTS_OF_HEADERS = {"hide_macros.h", "restore_macros.h"}
 # Headers that only include others, and those that need another library: they are compiled by tests/interop.
 UMBRELLAS = {"fulgurite.h", "distributions.h"}
 INTEROP_HEADERS = {"dlpack.h", "eigen.h", "mdspan.h"}
-# Symbols recognized by address or by name. Only the records in src/ops do so; the kinds of symbols are tested by src/ir/structural.h.
-KNOWN_SYMBOL = re.compile(r'[!=]=\s*&(?:\w+::)*\w+_symbol\b|&(?:\w+::)*\w+_symbol\s*[!=]=|\b(?:qualified_name|symbol(?:->|\.)name)\(\)\s*[!=]=\s*"')
+# Symbols recognized by address or by name. Only the records in src/ops do so; the kinds of symbols are tested by
+# src/ir/structural.h.
+KNOWN_SYMBOL = re.compile(
+    r'[!=]=\s*&(?:\w+::)*\w+_symbol\b|&(?:\w+::)*\w+_symbol\s*[!=]=|\b(?:qualified_name|symbol(?:->|\.)name)\(\)\s*[!=]=\s*"'
+)
 SYMBOL_KIND = re.compile(r"\bSymbolKind::\w+")
 LEFTOVER = re.compile(r"\b(TODO|FIXME|XXX)\b")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
@@ -72,18 +95,26 @@ def include_directions(root):
 
 def folder_sizes(root):
     for top, endings in (("src", None), ("tests", {".h", ".cpp", ".py"})):
-        folders = [root / top, *sorted(path for path in (root / top).rglob("*") if path.is_dir() and path.name != "__pycache__")]
+        folders = [
+            root / top,
+            *sorted(path for path in (root / top).rglob("*") if path.is_dir() and path.name != "__pycache__"),
+        ]
         for folder in folders:
-            files = sum(1 for path in folder.iterdir() if path.is_file() and (endings is None or path.suffix in endings))
+            files = sum(
+                1 for path in folder.iterdir() if path.is_file() and (endings is None or path.suffix in endings)
+            )
             if files > MOST_FILES_IN_A_FOLDER:
-                yield f"{relative(folder, root)}: {files} files directly in it; divide it, at most {MOST_FILES_IN_A_FOLDER}"
+                yield (
+                    f"{relative(folder, root)}: {files} files directly in it; divide it, at most "
+                    f"{MOST_FILES_IN_A_FOLDER}"
+                )
 
 
 def public_headers_are_light(root):
     for path in sources(root, "include"):
         for bracket, included in INCLUDE.findall(path.read_text()):
             if bracket == '"':
-                yield f"{relative(path, root)}: public headers include with <fulgurite/…>, found \"{included}\""
+                yield f'{relative(path, root)}: public headers include with <fulgurite/…>, found "{included}"'
             elif included in NOT_IN_PUBLIC_HEADERS:
                 yield f"{relative(path, root)}: <{included}> is too heavy for a public header"
 
@@ -96,8 +127,13 @@ def public_headers_hide_macros(root):
             continue
         if not includes or includes[0] != FIRST_INCLUDE:
             yield f"{name}: the first include is not {FIRST_INCLUDE.strip()}"
-        if path.name not in UMBRELLAS and (includes[-2:] != [BEHIND_INCLUDES, LAST_INCLUDE] or not text.endswith(LAST_INCLUDE)):
-            yield f"{name}: it does not include {BEHIND_INCLUDES.strip()} behind its includes and {LAST_INCLUDE.strip()} at its end"
+        if path.name not in UMBRELLAS and (
+            includes[-2:] != [BEHIND_INCLUDES, LAST_INCLUDE] or not text.endswith(LAST_INCLUDE)
+        ):
+            yield (
+                f"{name}: it does not include {BEHIND_INCLUDES.strip()} behind its includes and "
+                f"{LAST_INCLUDE.strip()} at its end"
+            )
 
 
 def lengths_and_leftovers(root):
@@ -106,7 +142,7 @@ def lengths_and_leftovers(root):
         lines = text.count("\n")
         if lines > LONGEST_FILE and not is_generated(text):
             yield f"{relative(path, root)}: {lines} lines; one idea a file, at most {LONGEST_FILE} lines"
-        if (found := LEFTOVER.search(text)):
+        if found := LEFTOVER.search(text):
             yield f"{relative(path, root)}: {found[0]} left behind"
 
 
@@ -123,7 +159,18 @@ def operators_are_records(root):
 
 
 def compile_alone(root, compiler, includes):
-    flags = [compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", *(f"-I{i}" for i in includes), "-x", "c++", "-"]
+    flags = [
+        compiler,
+        "-std=c++20",
+        "-fsyntax-only",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        *(f"-I{i}" for i in includes),
+        "-x",
+        "c++",
+        "-",
+    ]
 
     def compile_one(path):
         name = relative(path, root / "include")
@@ -165,10 +212,17 @@ def main():
     includes = [str(root / "include"), *options.include]
 
     broken = 0
-    for rule in (include_directions(root), public_headers_are_light(root), public_headers_hide_macros(root),
-                 lengths_and_leftovers(root), folder_sizes(root), operators_are_records(root),
-                 readme_program_is_an_example(root),
-                 compile_alone(root, options.compiler, includes), umbrella_is_cheap(root, options.compiler, includes)):
+    for rule in (
+        include_directions(root),
+        public_headers_are_light(root),
+        public_headers_hide_macros(root),
+        lengths_and_leftovers(root),
+        folder_sizes(root),
+        operators_are_records(root),
+        readme_program_is_an_example(root),
+        compile_alone(root, options.compiler, includes),
+        umbrella_is_cheap(root, options.compiler, includes),
+    ):
         for complaint in rule:
             print(complaint)
             broken += 1

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Plants one offence at a time against each rule of check_words.py and requires that rule to report it; clean files get no complaint."""
+"""Plants one offence at a time against each rule of check_words.py and requires that rule to report it; clean files get
+no complaint."""
+
 import pathlib
 import sys
 import tempfile
@@ -36,8 +38,10 @@ PLANTED = [
     ("old name", "src/ir/a.cpp", "enum class Place { arena };\n"),
 ]
 CLEAN = {
-    "src/ir/a.cpp": "// There is no view of it. The text is no longer than that.\n// No base, whole or in part.\nint maximum = 1;\n",
-    "src/ir/b.cpp": f'const char* text = R"(\n{"x" * 200} lies, nobody, made again\n)";\nconst char* other = "who lies";\n',
+    "src/ir/a.cpp": "// There is no view of it. The text is no longer than that.\n// No base, whole or in part.\nint "
+    "maximum = 1;\n",
+    "src/ir/b.cpp": f'const char* text = R"(\n{"x" * 200} lies, nobody, made again\n)";\nconst char* other = "who '
+    f'lies";\n',
     "include/fulgurite/a.h": 'using Product [[deprecated("use GemmCase")]] = GemmCase;\n',
     "tools/a.py": "# A comment that names its noun.\nx = 1\n",
 }

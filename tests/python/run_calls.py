@@ -3,10 +3,10 @@
 
 usage: run_calls.py BUILD_FOLDER [--count N] [--seed N] [--only OP]
 
-BUILD_FOLDER/tests/random_calls draws the calls and writes those down that give results. Floating results are compared relative to the
-largest of a call's finite ones, in the least exact dtype of the call. Ends with `N calls, N differ, N are refused by PyTorch, N are
-excused`; fails when any differs.
-"""
+BUILD_FOLDER/tests/random_calls draws the calls and writes those down that give results. Floating results are compared
+relative to the largest of a call's finite ones, in the least exact dtype of the call. Ends with `N calls, N differ, N
+are refused by PyTorch, N are excused`; fails when any differs."""
+
 import argparse
 import collections
 import json
@@ -18,7 +18,6 @@ import tempfile
 import warnings
 
 import torch
-
 from run_traces import flat, load_function, load_safetensors
 
 TOLERANCES = {torch.float64: 1e-9, torch.float32: 2e-5, torch.bfloat16: 2e-2, torch.float16: 4e-3}
@@ -26,11 +25,17 @@ TOLERANCES = {torch.float64: 1e-9, torch.float32: 2e-5, torch.bfloat16: 2e-2, to
 LEAST = {torch.float64: 1e-12, torch.float32: 1e-6, torch.bfloat16: 0.1, torch.float16: 0.1}
 
 # Results of operators that multiply infinities by zero weights, or sum them, depend on the order of steps.
-SUMS = re.compile(r"conv|interpolate|grid_sample|attention|norm|var|std|mean|sum|linalg|qr|svd|eigh|cholesky|solve|einsum|matmul|linear|bmm|addm|bilinear|dist|cov|"
-                  r"similarity|pool|loss|entropy|kl_div")
+SUMS = re.compile(
+    r"conv|interpolate|grid_sample|attention|norm|var|std|mean|sum|linalg|qr|svd|eigh|cholesky|solve|einsum|matmul|"
+    r"linear|bmm|addm|bilinear|dist|cov|"
+    r"similarity|pool|loss|entropy|kl_div"
+)
 EXCUSED = [
     (r"torch\.(any|all)\(.*\[\]", "an empty list of dimensions means all of them, as in the other reductions"),
-    (r"torch\.(eq|ne|lt|le|gt|ge|remainder|fmod|div|floor_divide)\((u8|i8|i16|i32)", "PyTorch wraps a number that the dtype cannot hold"),
+    (
+        r"torch\.(eq|ne|lt|le|gt|ge|remainder|fmod|div|floor_divide)\((u8|i8|i16|i32)",
+        "PyTorch wraps a number that the dtype cannot hold",
+    ),
     (r"_loss\(.*u8\[", "PyTorch wraps differences of unsigned numbers"),
     (r"functional\.pad\(.*-\d.*'circular'", "PyTorch reads memory that it has not written"),
     (r"torch\.(sub|add)\(.*alpha=-?9223372036854775", "PyTorch negates the smallest integer"),
@@ -42,7 +47,10 @@ EXCUSED = [
     (r"pixel_unshuffle\(.*[\[ ]0[,\]]", "PyTorch leaves empty images as they are"),
     (r"hinge_embedding_loss\(i\d", "PyTorch rounds the margin of integers"),
     (r"attention(_backward)?\(.*\binf\b", "products with infinities depend on the order of the steps"),
-    (r"torch\.(addmm|addmv|addbmm|baddbmm)_?\(.*alpha=-?inf", "PyTorch multiplies a factor by an infinite alpha before the products are added up"),
+    (
+        r"torch\.(addmm|addmv|addbmm|baddbmm)_?\(.*alpha=-?inf",
+        "PyTorch multiplies a factor by an infinite alpha before the products are added up",
+    ),
     (r"torch\.addmv\(\w+\[\], \w+\[0,", "PyTorch does not broadcast a 0-d input where there are no rows"),
     (r"bessel_j0\(", "PyTorch's values above 5 are off by up to 4e-7, against scipy"),
     (r"bessel_..\(.*\binf\b", "PyTorch's values at infinity are not numbers"),
@@ -62,8 +70,15 @@ def compared(name, inputs, actual, expected):
     if ANY_DTYPE.search(name) and len({t.dtype for t in inputs}) > 1:
         pairs = [(a.to(b.dtype), b) for a, b in pairs]
     if SUMS.search(name) and any(t.is_floating_point() and not (t.double().abs() < 1e15).all() for t in inputs):
-        pairs = [(torch.where(torch.isfinite(a) & torch.isfinite(b), a, 0), torch.where(torch.isfinite(a) & torch.isfinite(b), b, 0))
-                 if b.is_floating_point() and a.shape == b.shape else (a, b) for a, b in pairs]
+        pairs = [
+            (
+                torch.where(torch.isfinite(a) & torch.isfinite(b), a, 0),
+                torch.where(torch.isfinite(a) & torch.isfinite(b), b, 0),
+            )
+            if b.is_floating_point() and a.shape == b.shape
+            else (a, b)
+            for a, b in pairs
+        ]
     return pairs
 
 
@@ -74,7 +89,9 @@ def difference(name, inputs, actual, expected):
     floating = [t.dtype for t in (*inputs, *expected) if t.dtype in TOLERANCES]
     tolerance = max((TOLERANCES[dtype] for dtype in floating), default=0)
     least = max((LEAST[dtype] for dtype in floating), default=0)
-    finite = [b[torch.isfinite(b)].abs().max().item() for _, b in pairs if b.is_floating_point() and torch.isfinite(b).any()]
+    finite = [
+        b[torch.isfinite(b)].abs().max().item() for _, b in pairs if b.is_floating_point() and torch.isfinite(b).any()
+    ]
     largest = max([least, *finite])
     for a, b in pairs:
         if a.dtype != b.dtype or a.shape != b.shape:
@@ -99,7 +116,15 @@ def main():
     torch.backends.mkldnn.enabled = False
     with tempfile.TemporaryDirectory() as path:
         folder = pathlib.Path(path)
-        command = [arguments.build / "tests" / "random_calls", "--count", arguments.count, "--seed", arguments.seed, "--write", folder]
+        command = [
+            arguments.build / "tests" / "random_calls",
+            "--count",
+            arguments.count,
+            "--seed",
+            arguments.seed,
+            "--write",
+            folder,
+        ]
         if arguments.only:
             command += ["--only", arguments.only]
         subprocess.run(command, check=True)
@@ -113,7 +138,12 @@ def main():
         except Exception as error:  # PyTorch takes less in places
             refused[f"{record['name'].split('(')[0]}: {str(error).splitlines()[0][:120]}"] += 1
             continue
-        found = difference(record["name"], [tensors[name] for name in record["inputs"]], results, [tensors[name] for name in record["outputs"]])
+        found = difference(
+            record["name"],
+            [tensors[name] for name in record["inputs"]],
+            results,
+            [tensors[name] for name in record["outputs"]],
+        )
         reason = next((why for pattern, why in EXCUSED if re.search(pattern, record["name"])), None)
         if found and reason:
             excused[reason] += 1
@@ -124,7 +154,10 @@ def main():
         print(f"refused {count}: {text}")
     for text, count in sorted(excused.items()):
         print(f"excused {count}: {text}")
-    print(f"{len(records)} calls, {differ} differ, {sum(refused.values())} are refused by PyTorch, {sum(excused.values())} are excused")
+    print(
+        f"{len(records)} calls, {differ} differ, {sum(refused.values())} are refused by PyTorch, "
+        f"{sum(excused.values())} are excused"
+    )
     sys.exit(1 if differ else 0)
 
 

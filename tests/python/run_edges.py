@@ -3,11 +3,12 @@
 
 usage: run_edges.py BUILD_FOLDER [--only OP] [--all]
 
-BUILD_FOLDER/tests/dump_edges calls every differentiable pointwise operator, and what goes along a dimension, with zeros, infinities, NaN,
-the smallest and the largest numbers of each floating dtype. NaN, infinities and zeros must be PyTorch's; other numbers must be near,
-or below the smallest normal number in both. EXCUSED lists by operator what differs on purpose, and why. --all shows every difference.
-Ends with `N calls, N differ, N are refused by PyTorch, N are excused`; fails when any differs.
-"""
+BUILD_FOLDER/tests/dump_edges calls every differentiable pointwise operator, and what goes along a dimension, with
+zeros, infinities, NaN, the smallest and the largest numbers of each floating dtype. NaN, infinities and zeros must be
+PyTorch's; other numbers must be near, or below the smallest normal number in both. EXCUSED lists by operator what
+differs on purpose, and why. --all shows every difference. Ends with `N calls, N differ, N are refused by PyTorch, N are
+excused`; fails when any differs."""
+
 import argparse
 import json
 import pathlib
@@ -18,7 +19,6 @@ import tempfile
 import warnings
 
 import torch
-
 from run_traces import flat, load_function, load_safetensors
 
 NEAR = {torch.float64: 1e-9, torch.float32: 3e-5, torch.bfloat16: 3e-2, torch.float16: 4e-3}
@@ -48,32 +48,85 @@ def always(*_):
 # The call, what differs (values or gradients), at which dtype and values of the inputs, and the reason.
 EXCUSED = [
     (r"remainder|fmod", ".*", is_edge, "PyTorch's quotient overflows, where the remainder is exact"),
-    (r"i0|i0e|i1|i1e|bessel_..|modified_bessel_..|erfcx", ".*",
-     lambda dtype, x: x == 0 or abs(x) > 500 or is_edge(dtype, x),
-     "PyTorch's functions are not numbers at infinity, and lose the phase of large arguments"),
-    (r"scaled_modified_bessel_..", ".*", lambda dtype, x: x == 0 or abs(x) > 80 or is_edge(dtype, x),
-     "the Python form overflows"),
+    (
+        r"i0|i0e|i1|i1e|bessel_..|modified_bessel_..|erfcx",
+        ".*",
+        lambda dtype, x: x == 0 or abs(x) > 500 or is_edge(dtype, x),
+        "PyTorch's functions are not numbers at infinity, and lose the phase of large arguments",
+    ),
+    (
+        r"scaled_modified_bessel_..",
+        ".*",
+        lambda dtype, x: x == 0 or abs(x) > 80 or is_edge(dtype, x),
+        "the Python form overflows",
+    ),
     (r"copysign", "gradient 0", is_edge, "PyTorch divides the result by the input; the slope of an infinity is 1"),
-    (r"clamp", "gradient .*", not_a_number, "between bounds that cross, NaN has PyTorch's gradient in one of its kernels"),
-    (r"hardtanh|relu6|hardshrink|softshrink|hardsigmoid|hardswish|celu|elu|selu", "gradient 0", not_a_number,
-     "the gradient at NaN differs among PyTorch's own kernels"),
+    (
+        r"clamp",
+        "gradient .*",
+        not_a_number,
+        "between bounds that cross, NaN has PyTorch's gradient in one of its kernels",
+    ),
+    (
+        r"hardtanh|relu6|hardshrink|softshrink|hardsigmoid|hardswish|celu|elu|selu",
+        "gradient 0",
+        not_a_number,
+        "the gradient at NaN differs among PyTorch's own kernels",
+    ),
     (r"hardsigmoid", ".*", always, "PyTorch divides by 6 in another order"),
     (r"gelu|erf|tanh", "value|gradient 0", is_edge, "PyTorch multiplies an infinity by 0, or a subnormal is rounded"),
     (r"addcmul", ".*", is_edge, "PyTorch fuses the product and the sum, or multiplies by value first"),
     (r"addcdiv", ".*", is_edge, "PyTorch multiplies by value first, and squares the divisor in the gradient"),
-    (r"pow", ".*", lambda dtype, x: dtype == torch.float16 and x == -torch.inf, "PyTorch's square root of -inf in f16 is inf"),
-    (r"lgamma|digamma|polygamma", ".*", lambda dtype, x: x <= 0 or x in (1, 2) or is_edge(dtype, x), "at poles, and where digits cancel"),
-    (r"sinc", "gradient 0", lambda dtype, x: abs(x) < 0.01 or is_edge(dtype, x), "the sine of a large angle, and digits that cancel near 0"),
+    (
+        r"pow",
+        ".*",
+        lambda dtype, x: dtype == torch.float16 and x == -torch.inf,
+        "PyTorch's square root of -inf in f16 is inf",
+    ),
+    (
+        r"lgamma|digamma|polygamma",
+        ".*",
+        lambda dtype, x: x <= 0 or x in (1, 2) or is_edge(dtype, x),
+        "at poles, and where digits cancel",
+    ),
+    (
+        r"sinc",
+        "gradient 0",
+        lambda dtype, x: abs(x) < 0.01 or is_edge(dtype, x),
+        "the sine of a large angle, and digits that cancel near 0",
+    ),
     (r"logit", "gradient 0", not_a_number, "the gradient at NaN differs among PyTorch's own kernels"),
-    (r"poisson_nll_loss|kl_div|hinge_embedding_loss|binary_cross_entropy_with_logits", ".*", narrow,
-     "PyTorch rounds every step to 16 bits, and eps to 0"),
-    (r"poisson_nll_loss", "gradient 1", lambda dtype, x, target: target <= 1 or is_edge(dtype, x, target),
-     "PyTorch multiplies the slope of Stirling's term, which is not used there, by 0"),
-    (r"binary_cross_entropy_with_logits|gaussian_nll_loss|kl_div|huber_loss|smooth_l1_loss", ".*", is_edge, "infinities meet in another order"),
+    (
+        r"poisson_nll_loss|kl_div|hinge_embedding_loss|binary_cross_entropy_with_logits",
+        ".*",
+        narrow,
+        "PyTorch rounds every step to 16 bits, and eps to 0",
+    ),
+    (
+        r"poisson_nll_loss",
+        "gradient 1",
+        lambda dtype, x, target: target <= 1 or is_edge(dtype, x, target),
+        "PyTorch multiplies the slope of Stirling's term, which is not used there, by 0",
+    ),
+    (
+        r"binary_cross_entropy_with_logits|gaussian_nll_loss|kl_div|huber_loss|smooth_l1_loss",
+        ".*",
+        is_edge,
+        "infinities meet in another order",
+    ),
     (r"logcumsumexp", "gradient 0", is_edge, "PyTorch loses the shares of equal sums that are large"),
-    (r"cumprod|prod|cumsum|sum|mean|std|var|normalize|vector_norm|softmax|log_softmax|logsumexp", ".*", is_edge,
-     "infinities meet in another order, or squares leave f32, in which PyTorch adds in f64"),
-    (r"vector_norm|normalize|cumprod|cumsum|var|std|softmax|log_softmax", ".*", narrow, "PyTorch rounds what is between, or adds in f64"),
+    (
+        r"cumprod|prod|cumsum|sum|mean|std|var|normalize|vector_norm|softmax|log_softmax|logsumexp",
+        ".*",
+        is_edge,
+        "infinities meet in another order, or squares leave f32, in which PyTorch adds in f64",
+    ),
+    (
+        r"vector_norm|normalize|cumprod|cumsum|var|std|softmax|log_softmax",
+        ".*",
+        narrow,
+        "PyTorch rounds what is between, or adds in f64",
+    ),
 ]
 
 
@@ -105,7 +158,9 @@ def of_inputs(inputs, index):
 
 
 def check(record, tensors, show_all, excused):
-    of = lambda key: [None if name is None else tensors[name] for name in record[key]]
+    def of(key):
+        return [None if name is None else tensors[name] for name in record[key]]
+
     inputs = [t.clone().requires_grad_() for t in of("inputs")]
     function = load_function(record["forward"].replace("@torch.no_grad()\n", ""))
     results = [r for r in flat(function(*inputs))]
@@ -170,7 +225,10 @@ def main():
         print(f"refused {text}")
     for text, count in sorted(excused.items()):
         print(f"excused {count}: {text}")
-    print(f"{len(records)} calls, {differ} differ, {len(refused)} are refused by PyTorch, {sum(excused.values())} places are excused")
+    print(
+        f"{len(records)} calls, {differ} differ, {len(refused)} are refused by PyTorch, {sum(excused.values())} "
+        f"places are excused"
+    )
     sys.exit(1 if differ else 0)
 
 

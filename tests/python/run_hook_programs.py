@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Runs random eager programs with hooks of all kinds under PyTorch and compares every event, in order, with the library's.
+"""Runs random eager programs with hooks of all kinds under PyTorch and compares every event, in order, with the
+library's.
 
 usage: run_hook_programs.py BUILD_FOLDER [--count N] [--seed N] [--compiled]
 
-BUILD_FOLDER/tests/dump_hook_programs draws and runs the programs. An event is a call of a hook or a result, with a checksum of the tensors it
-saw, which must agree to 1e-9. With --compiled the library's backwards are captured by compiled autograd. Ends with `N programs, N agree`.
-"""
+BUILD_FOLDER/tests/dump_hook_programs draws and runs the programs. An event is a call of a hook or a result, with a
+checksum of the tensors it saw, which must agree to 1e-9. With --compiled the library's backwards are captured by
+compiled autograd. Ends with `N programs, N agree`."""
+
 import argparse
 import json
 import math
@@ -114,7 +116,11 @@ class Program:
         try:
             for step in steps:
                 getattr(self, "do_" + step["do"])(self.values[step["on"]], step)
-        except (RuntimeError, IndexError, TypeError) as error:  # an index behind the last value: the library went on where PyTorch refused
+        except (
+            RuntimeError,
+            IndexError,
+            TypeError,
+        ) as error:  # an index behind the last value: the library went on where PyTorch refused
             self.error = str(error)
             self.events.append(["refused", 0])
         for i, value in enumerate(self.values):
@@ -125,26 +131,62 @@ class Program:
     def other(self, step):
         return self.values[step["other"]]
 
-    def do_scaled(self, x, s): self.values.append(x * s["number"])
-    def do_sine(self, x, s): self.values.append(x.sin())
-    def do_exp(self, x, s): self.values.append((x * 0.125).exp())
-    def do_product(self, x, s): self.values.append(x * self.other(s))
-    def do_sum(self, x, s): self.values.append(x + self.other(s))
-    def do_jitted_wave(self, x, s): self.values.append(x.sin() * x)
-    def do_jitted_subgraphs(self, x, s): self.values.append((x * self.other(s)) * 0.5 + x)
-    def do_row(self, x, s): self.values.append(x.select(0, 1))
-    def do_transposed(self, x, s): self.values.append(x.transpose(0, -1))
-    def do_narrowed(self, x, s): self.values.append(x.narrow(0, 0, 2))
-    def do_cube(self, x, s): self.values.append(Cube.apply(x))
-    def do_mix(self, x, s): self.values.extend(Mix.apply(x, self.other(s)))
-    def do_with_signs(self, x, s): self.values.extend(WithSigns.apply(x))
-    def do_partly(self, x, s): self.values.extend(Partly.apply(x, self.other(s), s["number"]))
-    def do_shrunk(self, x, s): Shrunk.apply(x)
-    def do_add_(self, x, s): x.add_(s["number"])
-    def do_mul_(self, x, s): x.mul_(s["number"])
-    def do_mul_value_(self, x, s): x.mul_(self.other(s))
+    def do_scaled(self, x, s):
+        self.values.append(x * s["number"])
 
-    def do_remove(self, x, s): self.handles[s["other"]].remove()
+    def do_sine(self, x, s):
+        self.values.append(x.sin())
+
+    def do_exp(self, x, s):
+        self.values.append((x * 0.125).exp())
+
+    def do_product(self, x, s):
+        self.values.append(x * self.other(s))
+
+    def do_sum(self, x, s):
+        self.values.append(x + self.other(s))
+
+    def do_jitted_wave(self, x, s):
+        self.values.append(x.sin() * x)
+
+    def do_jitted_subgraphs(self, x, s):
+        self.values.append((x * self.other(s)) * 0.5 + x)
+
+    def do_row(self, x, s):
+        self.values.append(x.select(0, 1))
+
+    def do_transposed(self, x, s):
+        self.values.append(x.transpose(0, -1))
+
+    def do_narrowed(self, x, s):
+        self.values.append(x.narrow(0, 0, 2))
+
+    def do_cube(self, x, s):
+        self.values.append(Cube.apply(x))
+
+    def do_mix(self, x, s):
+        self.values.extend(Mix.apply(x, self.other(s)))
+
+    def do_with_signs(self, x, s):
+        self.values.extend(WithSigns.apply(x))
+
+    def do_partly(self, x, s):
+        self.values.extend(Partly.apply(x, self.other(s), s["number"]))
+
+    def do_shrunk(self, x, s):
+        Shrunk.apply(x)
+
+    def do_add_(self, x, s):
+        x.add_(s["number"])
+
+    def do_mul_(self, x, s):
+        x.mul_(s["number"])
+
+    def do_mul_value_(self, x, s):
+        x.mul_(self.other(s))
+
+    def do_remove(self, x, s):
+        self.handles[s["other"]].remove()
 
     def do_hook(self, x, s):
         def hook(gradient):
@@ -152,6 +194,7 @@ class Program:
                 return None
             self.say(f"hook {s['other']}", gradient)
             return gradient * s["number"] if s["number"] else None
+
         self.handles.append(x.register_hook(hook))
 
     def do_retain(self, x, s):
@@ -162,6 +205,7 @@ class Program:
         def hook(gradients):
             self.say(f"before {s['other']}", gradients)
             return tuple(g if g is None else g * s["number"] for g in gradients) if s["number"] else None
+
         return hook
 
     def after(self, s, name):
@@ -169,21 +213,30 @@ class Program:
             number = checksum(of_inputs) + 3 * checksum(of_outputs)
             self.events.append([f"{name} {s['other']}", number if math.isfinite(number) else -12345])
             return tuple(g if g is None else g * s["number"] for g in of_inputs) if s["number"] else None
+
         return hook
 
-    def do_before(self, x, s): self.handles.append(x.grad_fn.register_prehook(self.before(s)))
-    def do_after(self, x, s): self.handles.append(x.grad_fn.register_hook(self.after(s, "after")))
+    def do_before(self, x, s):
+        self.handles.append(x.grad_fn.register_prehook(self.before(s)))
+
+    def do_after(self, x, s):
+        self.handles.append(x.grad_fn.register_hook(self.after(s, "after")))
 
     def accumulator(self, x):
         self.accumulators.append((x * 1).grad_fn.next_functions[0][0])
         return self.accumulators[-1]
 
-    def do_leaf_before(self, x, s): self.handles.append(self.accumulator(x).register_prehook(self.before(s)))
-    def do_leaf_after(self, x, s): self.handles.append(self.accumulator(x).register_hook(self.after(s, "leaf_after")))
+    def do_leaf_before(self, x, s):
+        self.handles.append(self.accumulator(x).register_prehook(self.before(s)))
+
+    def do_leaf_after(self, x, s):
+        self.handles.append(self.accumulator(x).register_hook(self.after(s, "leaf_after")))
 
     def do_accumulated(self, x, s):
         self.accumulator(x)
-        self.handles.append(x.register_post_accumulate_grad_hook(lambda leaf: self.say(f"accumulated {s['other']}", leaf.grad)))
+        self.handles.append(
+            x.register_post_accumulate_grad_hook(lambda leaf: self.say(f"accumulated {s['other']}", leaf.grad))
+        )
 
     def do_backward(self, x, s):
         self.events.append(["begin", 0])
@@ -200,7 +253,9 @@ class Program:
 def difference(ours, theirs, error, steps):
     # The library continues if only scalars were saved, which need not be freed, and if a view that was created before
     # its base required grad is written, which PyTorch takes for a leaf (no program writes one).
-    goes_on = error.startswith(("Trying to backward through the graph a second time", "a leaf Variable that requires grad is being used"))
+    goes_on = error.startswith(
+        ("Trying to backward through the graph a second time", "a leaf Variable that requires grad is being used")
+    )
     # It does not read a saved tensor that was written if only unused or omitted gradients need it.
     if error.startswith("one of the variables needed for gradient computation has been modified"):
         goes_on = any(step["do"] == "partly" or step.get("inputs") for step in steps)
@@ -228,7 +283,10 @@ def main():
     with tempfile.TemporaryDirectory() as path:
         folder = pathlib.Path(path)
         how = ["--compiled"] if options.compiled else []
-        subprocess.run([options.build / "tests" / "dump_hook_programs", folder, str(options.count), str(options.seed), *how], check=True)
+        subprocess.run(
+            [options.build / "tests" / "dump_hook_programs", folder, str(options.count), str(options.seed), *how],
+            check=True,
+        )
         records = [json.loads(line) for line in (folder / "hooks.jsonl").read_text().splitlines()]
     agree = refused = failed = 0
     for record in records:
@@ -236,7 +294,9 @@ def main():
         program.error = ""
         program.run(record["steps"])
         refused += bool(program.error)
-        if "INTERNAL ASSERT" in program.error:  # a retained gradient of one of a custom function's results, written in place
+        if (
+            "INTERNAL ASSERT" in program.error
+        ):  # a retained gradient of one of a custom function's results, written in place
             failed += 1
             continue
         wrong = difference(record["events"], program.events, program.error, record["steps"])

@@ -3,10 +3,11 @@
 
 usage: run_programs.py BUILD_FOLDER [--count N] [--seed N]
 
-BUILD_FOLDER/tests/dump_programs writes the programs in their Python form, with the library's gradients of first and second order, each
-computed in three ways. PyTorch's autograd, through the Python form, must give the same to 1e-9 of the program's largest gradient; results
-to the same of the largest result; masks, indexes and the numbers of the generator bit for bit. Ends with `N programs, N agree`.
-"""
+BUILD_FOLDER/tests/dump_programs writes the programs in their Python form, with the library's gradients of first and
+second order, each computed in three ways. PyTorch's autograd, through the Python form, must give the same to 1e-9 of
+the program's largest gradient; results to the same of the largest result; masks, indexes and the numbers of the
+generator bit for bit. Ends with `N programs, N agree`."""
+
 import argparse
 import json
 import pathlib
@@ -15,16 +16,17 @@ import sys
 import tempfile
 
 import torch
-from torch.nn.attention import SDPBackend, sdpa_kernel
-
 from run_traces import Wrong, as_list, load_function, load_safetensors
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 WAYS = ("eager", "jit and backward", "grad inside jit")
 TOLERANCE = 1e-9
 
 
 def scale_of(tensors):
-    return max([1e-3] + [t.abs().max().item() for t in tensors if t is not None and t.is_floating_point() and t.numel()])
+    return max(
+        [1e-3] + [t.abs().max().item() for t in tensors if t is not None and t.is_floating_point() and t.numel()]
+    )
 
 
 def compare(actual, expected, scale, what):
@@ -51,7 +53,9 @@ def torch_gradients(function, inputs, weights, slope_weights):
     if any(not r.requires_grad for r, _ in roots):
         raise Wrong("PyTorch's result does not require a gradient, the library's does")
 
-    first = list(torch.autograd.grad([r for r, _ in roots], leaves, [w for _, w in roots], create_graph=True, allow_unused=True))
+    first = list(
+        torch.autograd.grad([r for r, _ in roots], leaves, [w for _, w in roots], create_graph=True, allow_unused=True)
+    )
     total = sum((g * w).sum() for g, w in zip(first, slope_weights) if g is not None)
     second = [None] * len(first)
     if isinstance(total, torch.Tensor) and total.requires_grad:
@@ -60,7 +64,9 @@ def torch_gradients(function, inputs, weights, slope_weights):
 
 
 def check(record, tensors):
-    of = lambda key: [None if name is None else tensors[name] for name in record[key]]
+    def of(key):
+        return [None if name is None else tensors[name] for name in record[key]]
+
     inputs, outputs, weights, slope_weights = of("inputs"), of("outputs"), of("weights"), of("slope weights")
     for i in range(3):
         inputs[i].requires_grad_(record["has gradient"][i])
@@ -82,7 +88,9 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as path:
         folder = pathlib.Path(path)
-        dump = subprocess.run([options.build / "tests" / "dump_programs", folder, str(options.count), str(options.seed)])
+        dump = subprocess.run(
+            [options.build / "tests" / "dump_programs", folder, str(options.count), str(options.seed)]
+        )
         if dump.returncode > 1:
             sys.exit(dump.returncode)
         tensors = load_safetensors(folder / "programs.safetensors")

@@ -3,12 +3,13 @@
 
 usage: run_result_programs.py BUILD_FOLDER [--count N] [--seed N] [--ways WAY,WAY]
 
-BUILD_FOLDER/tests/dump_result_programs draws the programs: a function whose results are views of its arguments and of each other, and what is
-done with both after the call, writes in place too. It runs them eagerly, jitted (default, executor, fuser, symbolic: --ways names them), in pieces and with the
-backward captured. PyTorch runs the same steps in eager mode. All values at the end and the gradients of the leaves must be the same, to 1e-9
-of the largest number. Where PyTorch refuses to differentiate a program, gradients are not compared; where the library does, PyTorch must, too.
-Ends with `N programs, N agree`.
-"""
+BUILD_FOLDER/tests/dump_result_programs draws the programs: a function whose results are views of its arguments and of
+each other, and what is done with both after the call, writes in place too. It runs them eagerly, jitted (default,
+executor, fuser, symbolic: --ways names them), in pieces and with the backward captured. PyTorch runs the same steps in
+eager mode. All values at the end and the gradients of the leaves must be the same, to 1e-9 of the largest number. Where
+PyTorch refuses to differentiate a program, gradients are not compared; where the library does, PyTorch must, too. Ends
+with `N programs, N agree`."""
+
 import argparse
 import collections
 import json
@@ -19,7 +20,6 @@ import sys
 import tempfile
 
 import torch
-
 from run_traces import Wrong, load_safetensors
 from run_write_programs import MAKES, WRITES, compare
 
@@ -30,7 +30,10 @@ VIEWS = {
     "transposed": lambda x, own: x.transpose(0, 1),
 }
 # The library's operators return contiguous tensors, whatever the order of their operands' elements.
-OPERATORS = {kind: (lambda make: lambda *step: make(*step).contiguous())(MAKES[kind]) for kind in ("scaled", "sine", "product", "clone")}
+OPERATORS = {
+    kind: (lambda make: lambda *step: make(*step).contiguous())(MAKES[kind])
+    for kind in ("scaled", "sine", "product", "clone")
+}
 MAKES = {**MAKES, **OPERATORS, "flat": lambda x, y, n, c: x.reshape(-1), "detach": lambda x, y, n, c: x.detach()}
 
 
@@ -60,7 +63,9 @@ def run(program, given, with_gradients):
 
 
 def check(record, tensors, refusals):
-    of = lambda names: [None if name is None else tensors[name] for name in names]
+    def of(names):
+        return [None if name is None else tensors[name] for name in names]
+
     given = of(record["leaves"])
     try:
         values, gradients = run(record["program"], given, True)
@@ -77,7 +82,11 @@ def check(record, tensors, refusals):
             continue
         compare(of(found["values"]), values, f"{way}, values")
         if gradients is not None:
-            compare([g if g is not None else torch.zeros_like(t) for g, t in zip(of(found["gradients"]), given)], gradients, f"{way}, gradients")
+            compare(
+                [g if g is not None else torch.zeros_like(t) for g, t in zip(of(found["gradients"]), given)],
+                gradients,
+                f"{way}, gradients",
+            )
 
 
 def main():

@@ -3,11 +3,12 @@
 
 usage: run_traces.py BUILD_FOLDER
 
-BUILD_FOLDER/tests/dump_traces writes the programs: a call of every operator, the example models, a training step. For each of them every
-stage of the forward must give the library's results; every stage of the backward, run on what the last forward saved, its gradients; and
-PyTorch's own autograd through the recorded forward the same gradients. Draws agree because the printed generator is the library's.
-What `fulgurite trace MODEL --python --backward` prints is run too, and a prologue accepts what it should and nothing else.
-"""
+BUILD_FOLDER/tests/dump_traces writes the programs: a call of every operator, the example models, a training step. For
+each of them every stage of the forward must give the library's results; every stage of the backward, run on what the
+last forward saved, its gradients; and PyTorch's own autograd through the recorded forward the same gradients. Draws
+agree because the printed generator is the library's. What `fulgurite trace MODEL --python --backward` prints is run
+too, and a prologue accepts what it should and nothing else."""
+
 import json
 import pathlib
 import re
@@ -18,8 +19,18 @@ import tempfile
 
 import torch
 
-DTYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "I64": torch.int64,
-          "I32": torch.int32, "I16": torch.int16, "I8": torch.int8, "U8": torch.uint8, "BOOL": torch.bool}
+DTYPES = {
+    "F64": torch.float64,
+    "F32": torch.float32,
+    "F16": torch.float16,
+    "BF16": torch.bfloat16,
+    "I64": torch.int64,
+    "I32": torch.int32,
+    "I16": torch.int16,
+    "I8": torch.int8,
+    "U8": torch.uint8,
+    "BOOL": torch.bool,
+}
 SEED = 7  # case_seed in tests/support/cases/operator_cases.h
 
 
@@ -30,7 +41,7 @@ class Wrong(Exception):
 def load_safetensors(path):
     data = path.read_bytes()
     (length,) = struct.unpack("<Q", data[:8])
-    header, start = json.loads(data[8:8 + length]), 8 + length
+    header, start = json.loads(data[8 : 8 + length]), 8 + length
     header.pop("__metadata__", None)
     tensors = {}
     for name, entry in header.items():
@@ -39,7 +50,9 @@ def load_safetensors(path):
         if begin == end:
             tensors[name] = torch.empty(entry["shape"], dtype=dtype)
         else:
-            tensors[name] = torch.frombuffer(bytearray(data[start + begin:start + end]), dtype=dtype).reshape(entry["shape"])
+            tensors[name] = torch.frombuffer(bytearray(data[start + begin : start + end]), dtype=dtype).reshape(
+                entry["shape"]
+            )
     return tensors
 
 
@@ -67,15 +80,21 @@ class Program:
     def __init__(self, record, tensors):
         self.record = record
         self.name, self.exact = record["name"], record["exact"]
-        of = lambda key: [None if name is None else tensors[name] for name in record[key]]
+
+        def of(key):
+            return [None if name is None else tensors[name] for name in record[key]]
+
         self.inputs, self.outputs, self.after = of("inputs"), of("outputs"), of("after")
         self.cotangents, self.gradients = of("cotangents"), of("gradients")
 
     def compare(self, actual, expected, what):
         if len(actual) != len(expected):
             raise Wrong(f"{what}: {len(actual)} results, expected {len(expected)}")
-        finite = [b[torch.isfinite(b)].abs().max().item() for b in expected
-                  if b is not None and b.dtype.is_floating_point and torch.isfinite(b).any()]
+        finite = [
+            b[torch.isfinite(b)].abs().max().item()
+            for b in expected
+            if b is not None and b.dtype.is_floating_point and torch.isfinite(b).any()
+        ]
         largest = max([1e-30, *finite])  # of all: what one of several gradients cancels to is as inexact as the others
         for i, (a, b) in enumerate(zip(actual, expected)):
             if b is None:
@@ -83,7 +102,9 @@ class Program:
             if a is None:
                 a = torch.zeros_like(b)
             if a.dtype != b.dtype or a.shape != b.shape:
-                raise Wrong(f"{what} {i}: PyTorch gives {a.dtype} {list(a.shape)}, the library {b.dtype} {list(b.shape)}")
+                raise Wrong(
+                    f"{what} {i}: PyTorch gives {a.dtype} {list(a.shape)}, the library {b.dtype} {list(b.shape)}"
+                )
             if self.exact or not b.dtype.is_floating_point:
                 close = torch.equal(a, b)
             else:
@@ -96,8 +117,8 @@ class Program:
         return [t.clone() for t in self.inputs]
 
     def compare_made(self, actual, what):
-        """Compares the results that a program makes, in order. Results that are views of an argument or of another result are made after it; the
-        recorded stage, which has all results, is compared whole."""
+        """Compares the results that a program makes, in order. Results that are views of an argument or of another
+        result are made after it; the recorded stage, which has all results, is compared whole."""
         if len(actual) == len(self.outputs):
             return self.compare(actual, self.outputs, what)
         place = 0
@@ -105,12 +126,14 @@ class Program:
             while not self.agrees(result, place):
                 place += 1
                 if place >= len(self.outputs):
-                    raise Wrong(f"{what} {i}: PyTorch gives\n{result}\nwhich is none of the library's results that are left")
+                    raise Wrong(
+                        f"{what} {i}: PyTorch gives\n{result}\nwhich is none of the library's results that are left"
+                    )
             place += 1
 
     def agrees(self, result, place):
         try:
-            self.compare([result], self.outputs[place:place + 1], "")
+            self.compare([result], self.outputs[place : place + 1], "")
         except Wrong:
             return False
         return True
@@ -148,7 +171,9 @@ class Program:
             roots = [(r, c) for r, c in zip(results, self.cotangents) if c is not None and r.requires_grad]
             if len(roots) < sum(c is not None for c in self.cotangents):
                 raise Wrong("PyTorch's result does not require a gradient, the library's does")
-            gradients = torch.autograd.grad([r for r, _ in roots], [inputs[i] for i in wanted], [c for _, c in roots], allow_unused=True)
+            gradients = torch.autograd.grad(
+                [r for r, _ in roots], [inputs[i] for i in wanted], [c for _, c in roots], allow_unused=True
+            )
         except RuntimeError as error:
             # An operator, or one of its arguments, without a gradient in PyTorch.
             if "is not implemented" in str(error) or "is not differentiable with respect to" in str(error):
@@ -168,7 +193,7 @@ class Program:
 
 def argument_types(text):
     """The types in the comments below the last function's first line, in the order of its arguments."""
-    body = text[text.rindex("@torch.no_grad()"):]
+    body = text[text.rindex("@torch.no_grad()") :]
     arguments = re.search(r"def \w+\((.*)\):", body)[1].split(", ")
     return [re.search(rf"  # {name}: \"(.*)\"", body)[1] for name in arguments]
 
@@ -184,7 +209,9 @@ def check_printed_model(build, model):
     command = [build / "fulgurite", "trace", model, "--python", "--backward"]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     # Without the check that the printed program makes of itself.
-    forward, backward = ["# Constructed" + text.split("# Inputs of small elements")[0] for text in printed.split("# Constructed")[1:]]
+    forward, backward = [
+        "# Constructed" + text.split("# Inputs of small elements")[0] for text in printed.split("# Constructed")[1:]
+    ]
     torch.manual_seed(1)
     inputs = [make_argument(type_text) for type_text in argument_types(forward)]
     result, saved = load_function(forward)(*inputs)
@@ -202,8 +229,17 @@ def check_printed_model(build, model):
 def check_prologue(build):
     command = [build / "fulgurite", "trace", "mlp", "--python", "--stage", "prologue.1"]
     prologue = load_function(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    layer = lambda outs, ins: {"weight": torch.zeros(outs, ins, requires_grad=True), "bias": torch.zeros(outs, requires_grad=True)}
-    model, modes = {"first": layer(256, 64), "second": layer(64, 256)}, {"grad_enabled": True, "default_dtype": torch.float32, "autocast": None}
+
+    def layer(outs, ins):
+        return {
+            "weight": torch.zeros(outs, ins, requires_grad=True),
+            "bias": torch.zeros(outs, requires_grad=True),
+        }
+
+    model, modes = (
+        {"first": layer(256, 64), "second": layer(64, 256)},
+        {"grad_enabled": True, "default_dtype": torch.float32, "autocast": None},
+    )
     tensors = prologue(torch.zeros(16, 64), model, modes)
     if [tuple(t.shape) for t in tensors] != [(16, 64), (256, 64), (256,), (64, 256), (64,)]:
         raise Wrong(f"the prologue gives {[t.shape for t in tensors]}")

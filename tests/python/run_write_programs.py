@@ -3,11 +3,12 @@
 
 usage: run_write_programs.py BUILD_FOLDER [--count N] [--seed N]
 
-BUILD_FOLDER/tests/dump_write_programs draws the programs, as lists of steps, and runs them eagerly, jitted, jitted in pieces, and
-differentiated by value_and_grad, which is jitted too. PyTorch runs the same steps in eager mode. Results, the buffers after the run and the
-gradients of the leaves must be the same, to 1e-9 of the largest number. Where PyTorch refuses to differentiate a program, gradients are not
-compared; where the library does, PyTorch must, too. Ends with `N programs, N agree`.
-"""
+BUILD_FOLDER/tests/dump_write_programs draws the programs, as lists of steps, and runs them eagerly, jitted, jitted in
+pieces, and differentiated by value_and_grad, which is jitted too. PyTorch runs the same steps in eager mode. Results,
+the buffers after the run and the gradients of the leaves must be the same, to 1e-9 of the largest number. Where PyTorch
+refuses to differentiate a program, gradients are not compared; where the library does, PyTorch must, too. Ends with `N
+programs, N agree`."""
+
 import argparse
 import collections
 import json
@@ -17,7 +18,6 @@ import sys
 import tempfile
 
 import torch
-
 from run_traces import Wrong, load_safetensors
 
 TOLERANCE = 1e-9
@@ -101,7 +101,9 @@ def compare(actual, expected, what):
 
 
 def check(record, tensors, refusals):
-    of = lambda names: [None if name is None else tensors[name] for name in names]
+    def of(names):
+        return [None if name is None else tensors[name] for name in names]
+
     given = of(record["arguments"])
     try:
         expected = run(record["program"], given, True)
@@ -112,7 +114,9 @@ def check(record, tensors, refusals):
     for way, found in record["ways"].items():
         if found["refused"]:
             # A subgraph has one backward: unneeded values that it saved must not be overwritten either.
-            is_saved_by_subgraph = way.startswith("jit in pieces") and "needed for backward was changed" in found["refused"]
+            is_saved_by_subgraph = (
+                way.startswith("jit in pieces") and "needed for backward was changed" in found["refused"]
+            )
             if expected[2] is not None and not is_saved_by_subgraph:
                 raise Wrong(f"{way}: refused: {found['refused']}")
             refusals[way] += 1
@@ -130,7 +134,9 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as path:
         folder = pathlib.Path(path)
-        subprocess.run([options.build / "tests" / "dump_write_programs", folder, str(options.count), str(options.seed)], check=True)
+        subprocess.run(
+            [options.build / "tests" / "dump_write_programs", folder, str(options.count), str(options.seed)], check=True
+        )
         tensors = load_safetensors(folder / "programs.safetensors")
         records = [json.loads(line) for line in (folder / "programs.jsonl").read_text().splitlines()]
     agree = 0

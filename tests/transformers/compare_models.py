@@ -4,6 +4,7 @@ folders that hub::save writes.
 
 usage: compare_models.py RUN_MODEL [--family NAME] [--seed N]. Ends with 77 where transformers is missing.
 """
+
 import argparse
 import json
 import pathlib
@@ -19,76 +20,197 @@ except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
 
-SIZES = {"vocab_size": 199, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 3,
-         "num_attention_heads": 4, "num_key_value_heads": 4, "max_position_embeddings": 96, "bos_token_id": 1,
-         "eos_token_id": 198, "pad_token_id": 0}
+SIZES = {
+    "vocab_size": 199,
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 4,
+    "max_position_embeddings": 96,
+    "bos_token_id": 1,
+    "eos_token_id": 198,
+    "pad_token_id": 0,
+}
 GROUPED = {"num_key_value_heads": 2, "tie_word_embeddings": True}
-LLAMA3 = {"rope_type": "llama3", "rope_theta": 5e5, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
-          "original_max_position_embeddings": 32}
+LLAMA3 = {
+    "rope_type": "llama3",
+    "rope_theta": 5e5,
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 32,
+}
 YARN = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0, "original_max_position_embeddings": 24}
-LONGROPE = {"rope_type": "longrope", "rope_theta": 1e4, "short_factor": [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7],
-            "long_factor": [1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0]}
+LONGROPE = {
+    "rope_type": "longrope",
+    "rope_theta": 1e4,
+    "short_factor": [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7],
+    "long_factor": [1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0],
+}
 LINEAR = {"rope_type": "linear", "rope_theta": 1e4, "factor": 2.0}
 LOCAL = {"rope_type": "default", "rope_theta": 300.0}
 LOCAL_GLOBAL_LOCAL = ["sliding_attention", "full_attention", "sliding_attention"]
 # Part of models of images and texts that is not read.
-VISION = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
-          "image_size": 28, "patch_size": 14}
+VISION = {
+    "hidden_size": 16,
+    "intermediate_size": 16,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "image_size": 28,
+    "patch_size": 14,
+}
 
 # By family, the class of the configuration and sets of options beside SIZES.
 FAMILIES = {
-    "llama": ("LlamaConfig", [
-        {}, GROUPED | {"rope_parameters": LLAMA3},
-        {"attention_bias": True, "mlp_bias": True, "head_dim": 32, "rope_parameters": YARN, "hidden_act": "gelu"},
-        {"rope_parameters": LONGROPE | {"original_max_position_embeddings": 30, "factor": 3.0}}]),
-    "mistral": ("MistralConfig", [
-        {"sliding_window": None}, GROUPED | {"sliding_window": 8}, {"head_dim": 24, "sliding_window": 64}]),
-    "qwen2": ("Qwen2Config", [
-        {}, GROUPED | {"use_sliding_window": True, "sliding_window": 8, "max_window_layers": 1},
-        {"rope_parameters": LINEAR}]),
-    "qwen3": ("Qwen3Config", [
-        {"head_dim": 16}, GROUPED | {"head_dim": 32, "pad_token_id": 7},
-        {"head_dim": 8, "attention_bias": True, "pad_token_id": None}]),
-    "smollm3": ("SmolLM3Config", [
-        {}, GROUPED, {"no_rope_layers": [1, 0, 1], "tie_word_embeddings": False}]),
+    "llama": (
+        "LlamaConfig",
+        [
+            {},
+            GROUPED | {"rope_parameters": LLAMA3},
+            {"attention_bias": True, "mlp_bias": True, "head_dim": 32, "rope_parameters": YARN, "hidden_act": "gelu"},
+            {"rope_parameters": LONGROPE | {"original_max_position_embeddings": 30, "factor": 3.0}},
+        ],
+    ),
+    "mistral": (
+        "MistralConfig",
+        [{"sliding_window": None}, GROUPED | {"sliding_window": 8}, {"head_dim": 24, "sliding_window": 64}],
+    ),
+    "qwen2": (
+        "Qwen2Config",
+        [
+            {},
+            GROUPED | {"use_sliding_window": True, "sliding_window": 8, "max_window_layers": 1},
+            {"rope_parameters": LINEAR},
+        ],
+    ),
+    "qwen3": (
+        "Qwen3Config",
+        [
+            {"head_dim": 16},
+            GROUPED | {"head_dim": 32, "pad_token_id": 7},
+            {"head_dim": 8, "attention_bias": True, "pad_token_id": None},
+        ],
+    ),
+    "smollm3": ("SmolLM3Config", [{}, GROUPED, {"no_rope_layers": [1, 0, 1], "tie_word_embeddings": False}]),
     "olmo2": ("Olmo2Config", [{}, GROUPED, {"attention_bias": True}]),
-    "granite": ("GraniteConfig", [
-        {}, GROUPED | {"embedding_multiplier": 6.0, "attention_multiplier": 0.3, "residual_multiplier": 0.4,
-                       "logits_scaling": 5.0},
-        {"mlp_bias": True, "attention_bias": True}]),
-    "gemma": ("GemmaConfig", [
-        {"head_dim": 16}, GROUPED | {"head_dim": 32, "hidden_size": 72},
-        {"head_dim": 24, "num_key_value_heads": 1, "tie_word_embeddings": False, "attention_bias": True,
-         "hidden_act": "gelu"}]),
-    "gemma2": ("Gemma2Config", [
-        {"head_dim": 16, "sliding_window": 8, "query_pre_attn_scalar": 24, "attn_logit_softcapping": 2.0,
-         "final_logit_softcapping": 1.5},
-        GROUPED | {"head_dim": 32, "hidden_size": 72, "sliding_window": 8},
-        {"head_dim": 24, "tie_word_embeddings": False, "attn_logit_softcapping": None, "final_logit_softcapping": None,
-         "layer_types": ["full_attention", "sliding_attention", "sliding_attention"], "sliding_window": 5}]),
-    "gemma3_text": ("Gemma3TextConfig", [
-        {"head_dim": 16, "sliding_window": 8, "query_pre_attn_scalar": 24, "layer_types": LOCAL_GLOBAL_LOCAL},
-        GROUPED | {"head_dim": 32, "hidden_size": 72, "sliding_window": 8, "layer_types": LOCAL_GLOBAL_LOCAL,
-                   "rope_parameters": {"full_attention": LINEAR | {"rope_theta": 5e3}, "sliding_attention": LOCAL},
-                   "final_logit_softcapping": 2.0},
-        {"head_dim": 24, "tie_word_embeddings": False, "attention_bias": True, "sliding_window": 5,
-         "sliding_window_pattern": 2,
-         "rope_parameters": {"full_attention": LINEAR | {"rope_theta": 7e3}, "sliding_attention": LOCAL}}]),
-    "gemma3": ("Gemma3Config", [
-        {"head_dim": 16, "sliding_window": 8, "sliding_window_pattern": 2}, GROUPED | {"head_dim": 32}]),
-    "phi": ("PhiConfig", [
-        {}, GROUPED | {"qk_layernorm": True}, {"rope_parameters": LINEAR | {"partial_rotary_factor": 0.25},
-                                               "hidden_act": "relu"}]),
-    "phi3": ("Phi3Config", [
-        {"sliding_window": 8}, GROUPED | {"rope_parameters": LONGROPE, "original_max_position_embeddings": 32},
-        {"rope_parameters": LONGROPE | {"attention_factor": 1.3}, "original_max_position_embeddings": 12,
-         "num_key_value_heads": 1}]),
-    "gpt2": ("GPT2Config", [
-        {}, {"activation_function": "relu", "scale_attn_by_inverse_layer_idx": True},
-        {"n_inner": 80, "tie_word_embeddings": False}]),
+    "granite": (
+        "GraniteConfig",
+        [
+            {},
+            GROUPED
+            | {
+                "embedding_multiplier": 6.0,
+                "attention_multiplier": 0.3,
+                "residual_multiplier": 0.4,
+                "logits_scaling": 5.0,
+            },
+            {"mlp_bias": True, "attention_bias": True},
+        ],
+    ),
+    "gemma": (
+        "GemmaConfig",
+        [
+            {"head_dim": 16},
+            GROUPED | {"head_dim": 32, "hidden_size": 72},
+            {
+                "head_dim": 24,
+                "num_key_value_heads": 1,
+                "tie_word_embeddings": False,
+                "attention_bias": True,
+                "hidden_act": "gelu",
+            },
+        ],
+    ),
+    "gemma2": (
+        "Gemma2Config",
+        [
+            {
+                "head_dim": 16,
+                "sliding_window": 8,
+                "query_pre_attn_scalar": 24,
+                "attn_logit_softcapping": 2.0,
+                "final_logit_softcapping": 1.5,
+            },
+            GROUPED | {"head_dim": 32, "hidden_size": 72, "sliding_window": 8},
+            {
+                "head_dim": 24,
+                "tie_word_embeddings": False,
+                "attn_logit_softcapping": None,
+                "final_logit_softcapping": None,
+                "layer_types": ["full_attention", "sliding_attention", "sliding_attention"],
+                "sliding_window": 5,
+            },
+        ],
+    ),
+    "gemma3_text": (
+        "Gemma3TextConfig",
+        [
+            {"head_dim": 16, "sliding_window": 8, "query_pre_attn_scalar": 24, "layer_types": LOCAL_GLOBAL_LOCAL},
+            GROUPED
+            | {
+                "head_dim": 32,
+                "hidden_size": 72,
+                "sliding_window": 8,
+                "layer_types": LOCAL_GLOBAL_LOCAL,
+                "rope_parameters": {"full_attention": LINEAR | {"rope_theta": 5e3}, "sliding_attention": LOCAL},
+                "final_logit_softcapping": 2.0,
+            },
+            {
+                "head_dim": 24,
+                "tie_word_embeddings": False,
+                "attention_bias": True,
+                "sliding_window": 5,
+                "sliding_window_pattern": 2,
+                "rope_parameters": {"full_attention": LINEAR | {"rope_theta": 7e3}, "sliding_attention": LOCAL},
+            },
+        ],
+    ),
+    "gemma3": (
+        "Gemma3Config",
+        [{"head_dim": 16, "sliding_window": 8, "sliding_window_pattern": 2}, GROUPED | {"head_dim": 32}],
+    ),
+    "phi": (
+        "PhiConfig",
+        [
+            {},
+            GROUPED | {"qk_layernorm": True},
+            {"rope_parameters": LINEAR | {"partial_rotary_factor": 0.25}, "hidden_act": "relu"},
+        ],
+    ),
+    "phi3": (
+        "Phi3Config",
+        [
+            {"sliding_window": 8},
+            GROUPED | {"rope_parameters": LONGROPE, "original_max_position_embeddings": 32},
+            {
+                "rope_parameters": LONGROPE | {"attention_factor": 1.3},
+                "original_max_position_embeddings": 12,
+                "num_key_value_heads": 1,
+            },
+        ],
+    ),
+    "gpt2": (
+        "GPT2Config",
+        [
+            {},
+            {"activation_function": "relu", "scale_attn_by_inverse_layer_idx": True},
+            {"n_inner": 80, "tie_word_embeddings": False},
+        ],
+    ),
 }
-GPT2_SIZES = {"vocab_size": 199, "n_embd": 64, "n_layer": 3, "n_head": 4, "n_positions": 96, "bos_token_id": 1,
-              "eos_token_id": 198, "resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0}
+GPT2_SIZES = {
+    "vocab_size": 199,
+    "n_embd": 64,
+    "n_layer": 3,
+    "n_head": 4,
+    "n_positions": 96,
+    "bos_token_id": 1,
+    "eos_token_id": 198,
+    "resid_pdrop": 0.0,
+    "embd_pdrop": 0.0,
+    "attn_pdrop": 0.0,
+}
 
 
 def make_model(family, options):
@@ -133,13 +255,18 @@ def reference(model, tokens, count):
     loss = torch.nn.functional.cross_entropy(predicted.reshape(-1, predicted.shape[-1]), targets.reshape(-1))
     loss.backward()
     out = {"logits": logits.detach(), "loss": loss.detach()}
-    out.update({f"grad.{name.replace('language_model.', '')}": parameter.grad.float()
-                for name, parameter in model.named_parameters() if parameter.grad is not None})
+    out.update(
+        {
+            f"grad.{name.replace('language_model.', '')}": parameter.grad.float()
+            for name, parameter in model.named_parameters()
+            if parameter.grad is not None
+        }
+    )
     ids = tokens[:1]
     with torch.no_grad():
         for _ in range(count):
             ids = torch.cat([ids, model(ids).logits[:, -1:].argmax(-1)], 1)
-    out["generated"] = ids[0, tokens.shape[1]:]
+    out["generated"] = ids[0, tokens.shape[1] :]
     return out
 
 
@@ -192,13 +319,15 @@ class Comparison:
             self.expect(far < 1e-4, f"{title}: {name} differs by {far:.1e}")
         generated = theirs["generated"].tolist()
         if 198 in generated:
-            generated = generated[:generated.index(198)]
-        tokens_of_ours = ours["generated"].tolist()[:len(generated)]
+            generated = generated[: generated.index(198)]
+        tokens_of_ours = ours["generated"].tolist()[: len(generated)]
         self.expect(tokens_of_ours == generated, f"{title}: other tokens: {tokens_of_ours}, {generated}")
         again, report = transformers.AutoModelForCausalLM.from_pretrained(
-            saved, attn_implementation="eager", output_loading_info=True)
-        self.expect(not report["missing_keys"] and not report["unexpected_keys"],
-                    f"{title}: transformers loads with {report}")
+            saved, attn_implementation="eager", output_loading_info=True
+        )
+        self.expect(
+            not report["missing_keys"] and not report["unexpected_keys"], f"{title}: transformers loads with {report}"
+        )
         self.expect(torch.equal(again(tokens).logits, theirs["logits"]), f"{title}: other logits after saving")
         half = model.to(torch.bfloat16)
         own = distance(half(tokens).logits.float(), theirs["logits"])

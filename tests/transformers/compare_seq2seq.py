@@ -4,6 +4,7 @@ greedy tokens, and the folders that hub::save writes.
 
 usage: compare_seq2seq.py RUN_SEQ2SEQ [--family NAME] [--seed N]. Ends with 77 where transformers is missing.
 """
+
 import argparse
 import json
 import pathlib
@@ -19,16 +20,31 @@ except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
 
-SIZES = {"vocab_size": 199, "d_model": 60, "d_kv": 12, "d_ff": 96, "num_layers": 2, "num_decoder_layers": 3,
-         "num_heads": 4, "decoder_start_token_id": 0, "pad_token_id": 0, "eos_token_id": 1}
+SIZES = {
+    "vocab_size": 199,
+    "d_model": 60,
+    "d_kv": 12,
+    "d_ff": 96,
+    "num_layers": 2,
+    "num_decoder_layers": 3,
+    "num_heads": 4,
+    "decoder_start_token_id": 0,
+    "pad_token_id": 0,
+    "eos_token_id": 1,
+}
 FAR = {"relative_attention_num_buckets": 12, "relative_attention_max_distance": 17}
 # By family, the class of the configuration and sets of options beside SIZES. "head" gives the output layer weights of
 # its own.
 FAMILIES = {
-    "t5": ("T5Config", [
-        {}, {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False, "head": True} | FAR,
-        {"feed_forward_proj": "gated-silu", "tie_word_embeddings": False, "decoder_start_token_id": 5},
-        {"feed_forward_proj": "gelu", "head": True, "num_decoder_layers": None}]),
+    "t5": (
+        "T5Config",
+        [
+            {},
+            {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False, "head": True} | FAR,
+            {"feed_forward_proj": "gated-silu", "tie_word_embeddings": False, "decoder_start_token_id": 5},
+            {"feed_forward_proj": "gelu", "head": True, "num_decoder_layers": None},
+        ],
+    ),
     "mt5": ("MT5Config", [{}, {"head": True} | FAR, {"feed_forward_proj": "relu"}]),
 }
 
@@ -121,12 +137,16 @@ class Comparison:
         for name in sorted(set(ours) & set(theirs) - {"generated"}):
             far = distance(ours[name], theirs[name])
             self.expect(far < 1e-4, f"{title}: {name} differs by {far:.1e}")
-        self.expect(torch.equal(ours["generated"], theirs["generated"]),
-                    f"{title}: other tokens: {ours['generated'].tolist()}, {theirs['generated'].tolist()}")
+        self.expect(
+            torch.equal(ours["generated"], theirs["generated"]),
+            f"{title}: other tokens: {ours['generated'].tolist()}, {theirs['generated'].tolist()}",
+        )
         again, report = transformers.AutoModelForSeq2SeqLM.from_pretrained(
-            saved, attn_implementation="eager", output_loading_info=True)
-        self.expect(not report["missing_keys"] and not report["unexpected_keys"],
-                    f"{title}: transformers loads with {report}")
+            saved, attn_implementation="eager", output_loading_info=True
+        )
+        self.expect(
+            not report["missing_keys"] and not report["unexpected_keys"], f"{title}: transformers loads with {report}"
+        )
         same = again(inputs["source"], attention_mask=inputs["mask"], decoder_input_ids=inputs["target"]).logits
         self.expect(torch.equal(same, theirs["logits"]), f"{title}: other logits after saving")
         half = model.to(torch.bfloat16)

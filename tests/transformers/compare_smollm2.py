@@ -6,6 +6,7 @@ the weights, the tokens of a text, 64 greedy tokens after 20 prompts, also with 
 
 usage: compare_smollm2.py FULGURITE RUN_MODEL [--gguf FILE]. Ends with 77 where a package is missing.
 """
+
 import argparse
 import json
 import math
@@ -25,10 +26,25 @@ except ImportError as missing:
     sys.exit(77)
 
 PROMPTS = [
-    "The capital of France is", "Once upon a time", "def fibonacci(n):", "Water boils at", "2 + 2 =",
-    "The three primary colors are", "To be, or not to be,", "In 1969, humans first", "A triangle has",
-    "The opposite of hot is", "Dear Sir or Madam,", "List of fruits:\n1.", "The meaning of life", "Die Hauptstadt von",
-    "import numpy as np\n", "Photosynthesis is", "My favourite book is", "SELECT name FROM", "Q: What is gravity?\nA:",
+    "The capital of France is",
+    "Once upon a time",
+    "def fibonacci(n):",
+    "Water boils at",
+    "2 + 2 =",
+    "The three primary colors are",
+    "To be, or not to be,",
+    "In 1969, humans first",
+    "A triangle has",
+    "The opposite of hot is",
+    "Dear Sir or Madam,",
+    "List of fruits:\n1.",
+    "The meaning of life",
+    "Die Hauptstadt von",
+    "import numpy as np\n",
+    "Photosynthesis is",
+    "My favourite book is",
+    "SELECT name FROM",
+    "Q: What is gravity?\nA:",
     "<|im_start|>user\nName a planet.<|im_end|>\n<|im_start|>assistant\n",
 ]
 TEXT = """A compiler reads a program and writes another one. It first builds a graph of the operations, then rewrites
@@ -71,15 +87,36 @@ def compare_weights(check, path, folder):
 
 def compare_tokens(check, program, tokenizer, folder):
     lines = [line for line in (TEXT + "".join(PROMPTS)).splitlines() if line]
-    done = subprocess.run([program, "tokenize", "--model", folder, "--json"], input="\n".join(lines) + "\n", text=True,
-                          stdout=subprocess.PIPE, check=True)
+    done = subprocess.run(
+        [program, "tokenize", "--model", folder, "--json"],
+        input="\n".join(lines) + "\n",
+        text=True,
+        stdout=subprocess.PIPE,
+        check=True,
+    )
     ours = [json.loads(line)["ids"] for line in done.stdout.splitlines()]
     check("tokens", ours == [tokenizer(line)["input_ids"] for line in lines])
 
 
 def generate(program, folder, prompt, count, *flags):
-    done = subprocess.run([program, "generate", "--model", folder, "--prompt", prompt, "--temperature", "0",
-                           "--max-tokens", str(count), "--json", *flags], stdout=subprocess.PIPE, check=True)
+    done = subprocess.run(
+        [
+            program,
+            "generate",
+            "--model",
+            folder,
+            "--prompt",
+            prompt,
+            "--temperature",
+            "0",
+            "--max-tokens",
+            str(count),
+            "--json",
+            *flags,
+        ],
+        stdout=subprocess.PIPE,
+        check=True,
+    )
     return json.loads(done.stdout)
 
 
@@ -88,14 +125,19 @@ def compare_greedy(check, program, model, tokenizer, folder, count):
         ours = generate(program, folder, prompt, count)
         inputs = tokenizer(prompt, return_tensors="pt")
         theirs = model.generate(**inputs, do_sample=False, max_new_tokens=count, pad_token_id=2)[0].tolist()
-        theirs = theirs[inputs["input_ids"].shape[1]:]
+        theirs = theirs[inputs["input_ids"].shape[1] :]
         if theirs and theirs[-1] == tokenizer.eos_token_id:
             theirs.pop()
-        check("greedy tokens", ours["tokens"] == theirs and ours["text"] == tokenizer.decode(theirs, True),
-              f"{len(theirs)} after {prompt!r}")
+        check(
+            "greedy tokens",
+            ours["tokens"] == theirs and ours["text"] == tokenizer.decode(theirs, True),
+            f"{len(theirs)} after {prompt!r}",
+        )
         for dtype in ("f32", "bf16"):
-            plain, guessed = (generate(program, folder, prompt, count, "--dtype", dtype, "--prompt-lookup", guesses)
-                              for guesses in "07")
+            plain, guessed = (
+                generate(program, folder, prompt, count, "--dtype", dtype, "--prompt-lookup", guesses)
+                for guesses in "07"
+            )
             check(f"prompt lookup, {dtype}", plain["tokens"] == guessed["tokens"], f"{count} after {prompt!r}")
 
 

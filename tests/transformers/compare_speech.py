@@ -4,6 +4,7 @@ gradient, greedy tokens with and without times, and the folders that hub::save w
 
 usage: compare_speech.py RUN_SPEECH [--seed N]. Ends with 77 where transformers is missing.
 """
+
 import argparse
 import json
 import pathlib
@@ -22,26 +23,53 @@ except ImportError as missing:
     sys.exit(77)
 
 LANGUAGES = ["en", "de", "yue"]
-SPECIAL = ["<|endoftext|>", "<|startoftranscript|>", *[f"<|{language}|>" for language in LANGUAGES], "<|translate|>",
-           "<|transcribe|>", "<|startoflm|>", "<|startofprev|>", "<|nospeech|>", "<|notimestamps|>"]
+SPECIAL = [
+    "<|endoftext|>",
+    "<|startoftranscript|>",
+    *[f"<|{language}|>" for language in LANGUAGES],
+    "<|translate|>",
+    "<|transcribe|>",
+    "<|startoflm|>",
+    "<|startofprev|>",
+    "<|nospeech|>",
+    "<|notimestamps|>",
+]
 IDS = {token: 256 + i for i, token in enumerate(SPECIAL)}
 SECONDS = 2  # of a chunk
 TIMES = SECONDS * 50 + 1
-SIZES = {"vocab_size": 256 + len(SPECIAL) + TIMES, "d_model": 48, "encoder_layers": 2, "decoder_layers": 3,
-         "encoder_attention_heads": 4, "decoder_attention_heads": 6, "encoder_ffn_dim": 60, "decoder_ffn_dim": 72,
-         "max_source_positions": SECONDS * 50, "max_target_positions": 40, "pad_token_id": 256, "bos_token_id": 256,
-         "eos_token_id": 256, "decoder_start_token_id": 257}
+SIZES = {
+    "vocab_size": 256 + len(SPECIAL) + TIMES,
+    "d_model": 48,
+    "encoder_layers": 2,
+    "decoder_layers": 3,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 6,
+    "encoder_ffn_dim": 60,
+    "decoder_ffn_dim": 72,
+    "max_source_positions": SECONDS * 50,
+    "max_target_positions": 40,
+    "pad_token_id": 256,
+    "bos_token_id": 256,
+    "eos_token_id": 256,
+    "decoder_start_token_id": 257,
+}
 STEERING = {"suppress_tokens": [1, 2, 7, 60, 61, 62, 258], "begin_suppress_tokens": [32, 256]}
 SOME_SOUNDS = ("noise", "long")  # of all models but the first
 # Options of the configuration and of the generation for each model; "english" models have one language.
 MODELS = [
     ({}, STEERING | {"max_initial_timestamp_index": 20}),
-    ({"num_mel_bins": 128, "decoder_layers": 1, "activation_function": "relu", "tie_word_embeddings": False},
-     {"max_length": 25}),
-    ({"encoder_attention_heads": 2, "decoder_attention_heads": 3, "d_model": 30, "encoder_layers": 1},
-     STEERING | {"english": True}),
-    ({"pad_token_id": None, "encoder_ffn_dim": 40, "num_mel_bins": 64},
-     STEERING | {"older": True, "forced_decoder_ids": [[1, IDS["<|de|>"]], [2, IDS["<|translate|>"]]]}),
+    (
+        {"num_mel_bins": 128, "decoder_layers": 1, "activation_function": "relu", "tie_word_embeddings": False},
+        {"max_length": 25},
+    ),
+    (
+        {"encoder_attention_heads": 2, "decoder_attention_heads": 3, "d_model": 30, "encoder_layers": 1},
+        STEERING | {"english": True},
+    ),
+    (
+        {"pad_token_id": None, "encoder_ffn_dim": 40, "num_mel_bins": 64},
+        STEERING | {"older": True, "forced_decoder_ids": [[1, IDS["<|de|>"]], [2, IDS["<|translate|>"]]]},
+    ),
 ]
 
 
@@ -62,8 +90,14 @@ def make_model(options, steering):
         for name, parameter in model.named_parameters():
             parameter.add_(torch.randn_like(parameter) * (0.3 if "embed_tokens" in name else 0.1))
     chosen = model.generation_config
-    values = {"max_length": 448, "pad_token_id": 256, "eos_token_id": 256, "decoder_start_token_id": 257,
-              "no_timestamps_token_id": IDS["<|notimestamps|>"], "is_multilingual": not steering.get("english")}
+    values = {
+        "max_length": 448,
+        "pad_token_id": 256,
+        "eos_token_id": 256,
+        "decoder_start_token_id": 257,
+        "no_timestamps_token_id": IDS["<|notimestamps|>"],
+        "is_multilingual": not steering.get("english"),
+    }
     for key, value in (values | steering).items():
         if key not in ("english", "older"):
             setattr(chosen, key, value)
@@ -75,11 +109,18 @@ def make_model(options, steering):
 
 def make_sounds():
     """Sounds of 16000 samples a second: noise, tones, silence, shorter and longer than a chunk."""
+
     def tones(seconds):
         at = torch.arange(int(seconds * 16000)) / 16000
         return sum(torch.sin(2 * torch.pi * torch.rand(()) * 7000 * at) * 0.2 for _ in range(3))
-    sounds = {"noise": torch.randn(20000) * 0.1, "tones": tones(SECONDS), "silence": torch.zeros(1000),
-              "short": torch.randn(130) * 0.3, "long": torch.cat([tones(3.3), torch.randn(16007) * 0.05, tones(1)])}
+
+    sounds = {
+        "noise": torch.randn(20000) * 0.1,
+        "tones": tones(SECONDS),
+        "silence": torch.zeros(1000),
+        "short": torch.randn(130) * 0.3,
+        "long": torch.cat([tones(3.3), torch.randn(16007) * 0.05, tones(1)]),
+    }
     sounds["fading"] = tones(1.7) * torch.linspace(1, 1e-4, int(1.7 * 16000)) ** 3
     return {name: sound.float().contiguous() for name, sound in sounds.items()}
 
@@ -89,14 +130,19 @@ def reference(model, inputs):
     dtype = model.proj_out.weight.dtype
     features = inputs["features"].to(dtype)
     with torch.no_grad():
-        out = {"encoded": model.model.encoder(features).last_hidden_state.float(),
-               "logits": model(features, decoder_input_ids=inputs["tokens"]).logits.float()}
+        out = {
+            "encoded": model.model.encoder(features).last_hidden_state.float(),
+            "logits": model(features, decoder_input_ids=inputs["tokens"]).logits.float(),
+        }
     model.zero_grad()
     loss = model(features, labels=inputs["labels"]).loss
     loss.backward()
     out["loss"] = loss.detach().float()
-    out |= {f"grad.{name}": parameter.grad.float() for name, parameter in model.named_parameters()
-            if parameter.requires_grad}
+    out |= {
+        f"grad.{name}": parameter.grad.float()
+        for name, parameter in model.named_parameters()
+        if parameter.requires_grad
+    }
     return out
 
 
@@ -138,12 +184,13 @@ class Comparison:
         """transformers computes in f32 with PyTorch, and more exactly with NumPy: its own distance is allowed too."""
         frames = theirs.shape[2]
         padded = numpy.zeros(max(len(sound), extractor.n_samples), numpy.float32)
-        padded[:len(sound)] = sound.numpy()
-        padded = padded[:extractor.n_samples] if frames == extractor.nb_max_frames else padded
+        padded[: len(sound)] = sound.numpy()
+        padded = padded[: extractor.n_samples] if frames == extractor.nb_max_frames else padded
         exact = torch.from_numpy(extractor._np_extract_fbank_features(padded[None], "cpu")).float()
         own = (exact[:, :, :frames] - theirs).abs().max().item()
         self.farthest["features of transformers by PyTorch and NumPy"] = max(
-            own, self.farthest.get("features of transformers by PyTorch and NumPy", 0))
+            own, self.farthest.get("features of transformers by PyTorch and NumPy", 0)
+        )
         self.near(title, "features from NumPy", ours, exact[:, :, :frames], 1e-5, absolute=True)
         self.near(title, "features from PyTorch", ours, theirs, 1e-4 + own, absolute=True)
 
@@ -151,8 +198,13 @@ class Comparison:
         """Greedy tokens, as transformers generates them for the same language and task."""
         multilingual = model.generation_config.is_multilingual
         features = extractor(sound.numpy(), sampling_rate=16000, return_tensors="pt").input_features
-        everything = extractor(sound.numpy(), sampling_rate=16000, return_tensors="pt", truncation=False,
-                               padding="max_length" if len(sound) < extractor.n_samples else "longest").input_features
+        everything = extractor(
+            sound.numpy(),
+            sampling_rate=16000,
+            return_tensors="pt",
+            truncation=False,
+            padding="max_length" if len(sound) < extractor.n_samples else "longest",
+        ).input_features
         self.compare_features(f"{title} features.{name}", ours[f"features.{name}"], features, extractor, sound)
         self.compare_features(f"{title} all.{name}", ours[f"all.{name}"], everything, extractor, sound)
         times = range(SIZES["vocab_size"] - TIMES, SIZES["vocab_size"])
@@ -162,7 +214,7 @@ class Comparison:
         ways |= {language: {"language": language, "task": "transcribe"} for language in LANGUAGES}
         if not multilingual:
             ways = {"default": {}}
-        chunks = [sound[i:i + extractor.n_samples].numpy() for i in range(0, len(sound), extractor.n_samples)]
+        chunks = [sound[i : i + extractor.n_samples].numpy() for i in range(0, len(sound), extractor.n_samples)]
         for way, options in ways.items():
             options, theirs = dict(options), []
             for chunk in chunks:
@@ -185,8 +237,11 @@ class Comparison:
     def compare(self, title, model, extractor, model_folder):
         """f32: everything; bf16: logits, no farther from f32 than twice PyTorch's own."""
         sizes = model.config
-        inputs = {"features": torch.randn(2, sizes.num_mel_bins, 2 * sizes.max_source_positions),
-                  "tokens": torch.randint(0, 256, (2, 40)), "labels": torch.randint(0, 256, (2, 17))}
+        inputs = {
+            "features": torch.randn(2, sizes.num_mel_bins, 2 * sizes.max_source_positions),
+            "tokens": torch.randint(0, 256, (2, 40)),
+            "labels": torch.randint(0, 256, (2, 17)),
+        }
         inputs["labels"][1, 12:] = -100 if sizes.pad_token_id is not None else 3
         sounds = {name: sound for name, sound in make_sounds().items() if title == "whisper0" or name in SOME_SOUNDS}
         saved = self.folder / f"{title}_saved"
@@ -256,8 +311,9 @@ def main():
         comparison = Comparison(options.program, pathlib.Path(name))
         for i, (sizes, steering) in enumerate(MODELS):
             model, folder = make_model(sizes, steering), pathlib.Path(name) / f"whisper{i}"
-            extractor = transformers.WhisperFeatureExtractor(feature_size=model.config.num_mel_bins,
-                                                             chunk_length=SECONDS)
+            extractor = transformers.WhisperFeatureExtractor(
+                feature_size=model.config.num_mel_bins, chunk_length=SECONDS
+            )
             write_folder(folder, model, extractor, i == 1, steering.get("older"))
             comparison.compare(folder.name, model, extractor, folder)
     for failure in comparison.failures:

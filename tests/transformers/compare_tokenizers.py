@@ -4,6 +4,7 @@
 usage: compare_tokenizers.py READ_TOKENIZER [--count N] [--seed N] [--only NAME] [FILE…]. Ends with 77 where the package
 is missing.
 """
+
 import argparse
 import json
 import pathlib
@@ -29,21 +30,29 @@ except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
 
-CL100K = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
-          r"|\s+(?!\S)|\s+")
-O200K = (r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
-         r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
-         r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+CL100K = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
+    r"|\s+(?!\S)|\s+"
+)
+O200K = (
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+    r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+    r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
 SPECIALS = ["<|begin|>", "<|end|>", "<pad>", "[MASK]"]
-WORDS = ("the of and to in a is that it was for on are as with his they at be this from have or by one had not but what"
-         " all were when we there can an your which their said if do will each about how up out them then she many some"
-         " so Straße naïve Éclair coöperate façade ﬁne Ångström İstanbul ΣΟΦΟΣ привет мир 東京都 世界"
-         " こんにちは 안녕하세요 שלום مرحبا नमस्ते ไทย don't I'm we'll 1234 3.14 2,000 x1 a_b foo(bar)"
-         " -> == https://a.b/c?d=e").split()
+WORDS = (
+    "the of and to in a is that it was for on are as with his they at be this from have or by one had not but what"
+    " all were when we there can an your which their said if do will each about how up out them then she many some"
+    " so Straße naïve Éclair coöperate façade ﬁne Ångström İstanbul ΣΟΦΟΣ привет мир 東京都 世界"
+    " こんにちは 안녕하세요 שלום مرحبا नमस्ते ไทย don't I'm we'll 1234 3.14 2,000 x1 a_b foo(bar)"
+    " -> == https://a.b/c?d=e"
+).split()
 SPACES = [" ", " ", " ", " ", "  ", "\n", "\t", "\r\n", "   ", "\u00a0", "\u3000", "\u200b", ""]
 # Marks, joiners, parts of emoji and of Korean syllables, and letters that they follow.
-JOINING = ("\u0300\u0301\u200d\U0001f600\U0001f468\U0001f3fd\u00e9A\u03b1\u4e00\uac00"
-           "\u1100\u1161\u05d0\u0627\u0915\u094d\ufe0f")
+JOINING = (
+    "\u0300\u0301\u200d\U0001f600\U0001f468\U0001f3fd\u00e9A\u03b1\u4e00\uac00"
+    "\u1100\u1161\u05d0\u0627\u0915\u094d\ufe0f"
+)
 
 
 def random_text(source):
@@ -90,8 +99,12 @@ def byte_level(splitter, normalizer=None, post=None, **options):
     tokenizer.pre_tokenizer = splitter
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.post_processor = post
-    trainer = trainers.BpeTrainer(vocab_size=2000, special_tokens=SPECIALS, show_progress=False,
-                                  initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
+    trainer = trainers.BpeTrainer(
+        vocab_size=2000,
+        special_tokens=SPECIALS,
+        show_progress=False,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+    )
     return train(tokenizer, trainer)
 
 
@@ -124,8 +137,16 @@ def make_neox():
 
 def make_llama3():
     steps = [split(CL100K), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
-    post = processors.Sequence([processors.ByteLevel(trim_offsets=True), processors.TemplateProcessing(
-        single="<|begin|> $A", pair="<|begin|> $A <|end|> $B:1", special_tokens=[("<|begin|>", 0), ("<|end|>", 1)])])
+    post = processors.Sequence(
+        [
+            processors.ByteLevel(trim_offsets=True),
+            processors.TemplateProcessing(
+                single="<|begin|> $A",
+                pair="<|begin|> $A <|end|> $B:1",
+                special_tokens=[("<|begin|>", 0), ("<|end|>", 1)],
+            ),
+        ]
+    )
     return byte_level(pre_tokenizers.Sequence(steps), post=post, ignore_merges=True)
 
 
@@ -135,24 +156,31 @@ def make_qwen():
 
 
 def make_deepseek():
-    steps = [split(r"\p{N}{1,3}"), split("[一-龥\u3040-ゟ゠-ヿ]+"), pre_tokenizers.Punctuation("contiguous"),
-             split(r"\s+", "merged_with_next"), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
+    steps = [
+        split(r"\p{N}{1,3}"),
+        split("[一-龥\u3040-ゟ゠-ヿ]+"),
+        pre_tokenizers.Punctuation("contiguous"),
+        split(r"\s+", "merged_with_next"),
+        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+    ]
     return byte_level(pre_tokenizers.Sequence(steps))
 
 
 def byte_fallback(tokenizer):
     """Trains a BPE with tokens of bytes."""
     tokens_of_bytes = [f"<0x{i:02X}>" for i in range(256)]
-    trainer = trainers.BpeTrainer(vocab_size=1500, special_tokens=["<unk>", *SPECIALS, *tokens_of_bytes],
-                                  show_progress=False, limit_alphabet=200)
+    trainer = trainers.BpeTrainer(
+        vocab_size=1500, special_tokens=["<unk>", *SPECIALS, *tokens_of_bytes], show_progress=False, limit_alphabet=200
+    )
     return train(tokenizer, trainer)
 
 
 def make_llama2():
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
     tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
-    tokenizer.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(),
-                                           decoders.Strip(" ", 1, 0)])
+    tokenizer.decoder = decoders.Sequence(
+        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    )
     tokenizer.post_processor = processors.TemplateProcessing(single="<|begin|> $A", special_tokens=[("<|begin|>", 1)])
     return byte_fallback(tokenizer)
 
@@ -160,8 +188,9 @@ def make_llama2():
 def make_mistral():
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace("▁", prepend_scheme="first", split=False)
-    tokenizer.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(),
-                                           decoders.Strip(" ", 1, 0)])
+    tokenizer.decoder = decoders.Sequence(
+        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    )
     return byte_fallback(tokenizer)
 
 
@@ -178,8 +207,9 @@ def make_bert(lowercase=True):
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.WordPiece()
-    trainer = trainers.WordPieceTrainer(vocab_size=1500, special_tokens=["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"],
-                                        show_progress=False)
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=1500, special_tokens=["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"], show_progress=False
+    )
     train(tokenizer, trainer)
     tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
     return tokenizer
@@ -195,8 +225,9 @@ def unigram(normalizer, splitter):
     tokenizer.normalizer = normalizer
     tokenizer.pre_tokenizer = splitter
     tokenizer.decoder = decoders.Metaspace()
-    trainer = trainers.UnigramTrainer(vocab_size=600, special_tokens=["<unk>", *SPECIALS], unk_token="<unk>",
-                                      show_progress=False)
+    trainer = trainers.UnigramTrainer(
+        vocab_size=600, special_tokens=["<unk>", *SPECIALS], unk_token="<unk>", show_progress=False
+    )
     train(tokenizer, trainer, is_plain=True)
     tokenizer.post_processor = processors.TemplateProcessing(single="$A <|end|>", special_tokens=[("<|end|>", 2)])
     return tokenizer
@@ -204,26 +235,39 @@ def unigram(normalizer, splitter):
 
 def make_t5():
     steps = [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace("▁", prepend_scheme="always")]
-    return unigram(normalizers.Sequence([normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")]),
-                   pre_tokenizers.Sequence(steps))
+    return unigram(
+        normalizers.Sequence([normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")]),
+        pre_tokenizers.Sequence(steps),
+    )
 
 
 def make_albert():
-    steps = [normalizers.Replace("``", '"'), normalizers.NFKD(), normalizers.StripAccents(), normalizers.Lowercase(),
-             normalizers.Strip()]
+    steps = [
+        normalizers.Replace("``", '"'),
+        normalizers.NFKD(),
+        normalizers.StripAccents(),
+        normalizers.Lowercase(),
+        normalizers.Strip(),
+    ]
     return unigram(normalizers.Sequence(steps), pre_tokenizers.Metaspace("▁", prepend_scheme="first"))
 
 
 def make_clip():
     tokenizer = Tokenizer(models.BPE(unk_token="<|end|>", end_of_word_suffix="</w>", continuing_subword_prefix=""))
-    tokenizer.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Replace(Regex(r"\s+"), " "),
-                                                 normalizers.Lowercase()])
+    tokenizer.normalizer = normalizers.Sequence(
+        [normalizers.NFC(), normalizers.Replace(Regex(r"\s+"), " "), normalizers.Lowercase()]
+    )
     pattern = r"'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
     steps = [split(pattern, "removed", True), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(steps)
     tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(vocab_size=1500, special_tokens=SPECIALS, end_of_word_suffix="</w>",
-                                  show_progress=False, initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
+    trainer = trainers.BpeTrainer(
+        vocab_size=1500,
+        special_tokens=SPECIALS,
+        end_of_word_suffix="</w>",
+        show_progress=False,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+    )
     return train(tokenizer, trainer)
 
 
@@ -253,8 +297,11 @@ def compare(program, name, path, texts):
     differences = [] if len(answers) == len(texts) else [f"{name}: {len(answers)} answers for {len(texts)} texts"]
     for text, answer in zip(texts, answers):
         encoding = oracle.encode(text)
-        expected = {"ids": encoding.ids, "offsets": [list(pair) for pair in encoding.offsets],
-                    "decoded": oracle.decode(encoding.ids)}
+        expected = {
+            "ids": encoding.ids,
+            "offsets": [list(pair) for pair in encoding.offsets],
+            "decoded": oracle.decode(encoding.ids),
+        }
         for key, value in expected.items():
             if answer.get(key) != value:
                 differences.append(f"{name}: {text!r}: {key} {answer.get(key, answer.get('error'))}, expected {value}")

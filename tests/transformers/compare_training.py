@@ -4,6 +4,7 @@ batches; and the folders that are saved.
 
 usage: compare_training.py TRAIN_MODEL [--steps N] [--seed N] [--folder MODEL]. Ends with 77 where a package is missing.
 """
+
 import argparse
 import pathlib
 import subprocess
@@ -19,8 +20,15 @@ except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
 
-SIZES = {"vocab_size": 199, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 3,
-         "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 96}
+SIZES = {
+    "vocab_size": 199,
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 96,
+}
 ATTENTION = ["q_proj", "v_proj"]
 ALL = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 # The class of the configuration, its options, and LoRA's settings (None: the whole model).
@@ -30,8 +38,11 @@ CASES = {
     "lora": ("LlamaConfig", {}, {"r": 4, "lora_alpha": 8, "target_modules": ATTENTION}),
     "lora all": ("Qwen2Config", {"tie_word_embeddings": True}, {"r": 16, "lora_alpha": 16, "target_modules": ALL}),
     "gemma": ("Gemma2Config", {"head_dim": 16, "sliding_window": 8, "pad_token_id": 3}, None),
-    "fused": ("Phi3Config", {"pad_token_id": 3, "sliding_window": 8},
-              {"r": 4, "lora_alpha": 8, "target_modules": ["qkv_proj", "o_proj", "gate_up_proj", "down_proj"]}),
+    "fused": (
+        "Phi3Config",
+        {"pad_token_id": 3, "sliding_window": 8},
+        {"r": 4, "lora_alpha": 8, "target_modules": ["qkv_proj", "o_proj", "gate_up_proj", "down_proj"]},
+    ),
     "rslora": ("MistralConfig", {}, {"r": 8, "lora_alpha": 4, "use_rslora": True, "target_modules": ALL}),
 }
 
@@ -93,11 +104,15 @@ def compare(check, program, title, base, lora, batches, folder):
     ours = safetensors.torch.load_file(result)
     theirs = train(model, batches, rate, decay)
     far = ((ours["losses"] - theirs).abs() / theirs.abs()).max().item()
-    check(f"{title}: the losses of {len(theirs)} steps", far < 1e-4,
-          f"{theirs[0]:.4f} to {theirs[-1]:.4f}, largest relative difference {far:.1e}")
+    check(
+        f"{title}: the losses of {len(theirs)} steps",
+        far < 1e-4,
+        f"{theirs[0]:.4f} to {theirs[-1]:.4f}, largest relative difference {far:.1e}",
+    )
     check(f"{title}: logits after loading again", torch.equal(ours["logits"], ours["logits_again"]))
     fresh = transformers.AutoModelForCausalLM.from_pretrained(
-        model_folder if lora is not None else saved, attn_implementation="eager").eval()
+        model_folder if lora is not None else saved, attn_implementation="eager"
+    ).eval()
     if lora is not None:
         fresh = peft.PeftModel.from_pretrained(fresh, saved).eval()
         compare_matrices(check, title, fresh, saved)

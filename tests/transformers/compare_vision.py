@@ -3,6 +3,7 @@
 
 usage: compare_vision.py RUN_VISION [--family NAME] [--seed N]. Ends with 77 where transformers is missing.
 """
+
 import argparse
 import pathlib
 import subprocess
@@ -20,30 +21,68 @@ except ImportError as missing:
     sys.exit(77)
 
 BATCH = 2
-VIT = {"hidden_size": 48, "intermediate_size": 80, "num_hidden_layers": 3, "num_attention_heads": 4, "image_size": 32,
-       "patch_size": 8, "num_labels": 7}
+VIT = {
+    "hidden_size": 48,
+    "intermediate_size": 80,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "image_size": 32,
+    "patch_size": 8,
+    "num_labels": 7,
+}
 RESNET = {"embedding_size": 16, "hidden_sizes": [32, 48, 64], "depths": [2, 1, 2], "num_labels": 7}
-TEXT = {"hidden_size": 40, "intermediate_size": 64, "num_hidden_layers": 3, "num_attention_heads": 4, "vocab_size": 99,
-        "max_position_embeddings": 20, "eos_token_id": 98, "bos_token_id": 97, "pad_token_id": 1}
+TEXT = {
+    "hidden_size": 40,
+    "intermediate_size": 64,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "vocab_size": 99,
+    "max_position_embeddings": 20,
+    "eos_token_id": 98,
+    "bos_token_id": 97,
+    "pad_token_id": 1,
+}
 CLIP = {"projection_dim": 24}
-VITS = [{}, {"qkv_bias": False, "hidden_act": "quick_gelu", "patch_size": 16, "num_channels": 1},
-        {"hidden_act": "gelu_new", "layer_norm_eps": 1e-6, "interpolate": [40, 24]},
-        {"hidden_act": "relu", "num_attention_heads": 2, "image_size": 40}]
-RESNETS = [{}, {"layer_type": "basic", "train": True}, {"downsample_in_bottleneck": True, "hidden_act": "silu"},
-           {"downsample_in_first_stage": True, "train": True, "num_channels": 1},
-           {"layer_type": "basic", "hidden_act": "gelu"}]
-CLIPS = [{}, {"text": {"eos_token_id": 2}, "vision": {"patch_size": 16}},
-         {"text": {"hidden_act": "gelu", "pad_token_id": 98}, "vision": {"hidden_act": "gelu"}, "mask": True,
-          "interpolate": [24, 40]},
-         {"text": {"num_attention_heads": 2, "num_hidden_layers": 1}, "vision": {"num_channels": 1}, "mask": True,
-          "logit_scale_init_value": 1.5}]
+VITS = [
+    {},
+    {"qkv_bias": False, "hidden_act": "quick_gelu", "patch_size": 16, "num_channels": 1},
+    {"hidden_act": "gelu_new", "layer_norm_eps": 1e-6, "interpolate": [40, 24]},
+    {"hidden_act": "relu", "num_attention_heads": 2, "image_size": 40},
+]
+RESNETS = [
+    {},
+    {"layer_type": "basic", "train": True},
+    {"downsample_in_bottleneck": True, "hidden_act": "silu"},
+    {"downsample_in_first_stage": True, "train": True, "num_channels": 1},
+    {"layer_type": "basic", "hidden_act": "gelu"},
+]
+CLIPS = [
+    {},
+    {"text": {"eos_token_id": 2}, "vision": {"patch_size": 16}},
+    {
+        "text": {"hidden_act": "gelu", "pad_token_id": 98},
+        "vision": {"hidden_act": "gelu"},
+        "mask": True,
+        "interpolate": [24, 40],
+    },
+    {
+        "text": {"num_attention_heads": 2, "num_hidden_layers": 1},
+        "vision": {"num_channels": 1},
+        "mask": True,
+        "logit_scale_init_value": 1.5,
+    },
+]
 # By family: its configuration, its class in transformers, the common sizes, and sets of options beside them. "train" is
 # for batch norms, "interpolate" the size of images that the positions are not for. "text" and "vision" are options of
 # CLIP's towers; "mask" marks the padding.
 FAMILIES = {
     "vit": ("ViTConfig", "ViTModel", VIT, VITS + [{"pooler_output_size": 24, "pooler_act": "relu"}]),
-    "vit_classifier": ("ViTConfig", "ViTForImageClassification", VIT,
-                       VITS + [{"num_labels": 1}, {"problem_type": "multi_label_classification"}]),
+    "vit_classifier": (
+        "ViTConfig",
+        "ViTForImageClassification",
+        VIT,
+        VITS + [{"num_labels": 1}, {"problem_type": "multi_label_classification"}],
+    ),
     "resnet": ("ResNetConfig", "ResNetModel", RESNET, RESNETS),
     "clip": ("CLIPConfig", "CLIPModel", CLIP, CLIPS),
     "resnet_classifier": ("ResNetConfig", "ResNetForImageClassification", RESNET, RESNETS),
@@ -89,8 +128,11 @@ class Case:
             sizes = inputs[0].abs()
             nearest.append((sizes.min() / sizes.max()).item())
 
-        hooks = [module.register_forward_pre_hook(note) for module in self.model.modules()
-                 if isinstance(module, torch.nn.ReLU)]
+        hooks = [
+            module.register_forward_pre_hook(note)
+            for module in self.model.modules()
+            if isinstance(module, torch.nn.ReLU)
+        ]
         while True:
             images = torch.randn(BATCH, self.image_config.num_channels, rows, columns)
             nearest.clear()
@@ -166,8 +208,13 @@ class Case:
         loss.backward()
         out = {name: output.detach().float() for name, output in outputs.items()}
         out["loss"] = loss.detach().float()
-        out.update({f"grad.{name}": parameter.grad.float() for name, parameter in model.named_parameters()
-                    if parameter.grad is not None})
+        out.update(
+            {
+                f"grad.{name}": parameter.grad.float()
+                for name, parameter in model.named_parameters()
+                if parameter.grad is not None
+            }
+        )
         if self.trains:
             out.update({f"buffer.{name}": buffer.float() for name, buffer in model.named_buffers()})
         return out

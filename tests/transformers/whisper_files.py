@@ -2,6 +2,7 @@
 
 Synthesised speech comes from eSpeak NG, of the package espeakng-loader.
 """
+
 import ctypes
 import json
 import pathlib
@@ -37,7 +38,7 @@ def read_ctranslate2(path):
 
     def number(code):
         nonlocal at
-        value, = struct.unpack_from("<" + code, data, at)
+        (value,) = struct.unpack_from("<" + code, data, at)
         at += struct.calcsize(code)
         return value
 
@@ -45,7 +46,7 @@ def read_ctranslate2(path):
         nonlocal at
         size = number("H")
         at += size
-        return data[at - size:at - 1].decode()
+        return data[at - size : at - 1].decode()
 
     version = number("I")
     if version != 6 or text() != "WhisperSpec":
@@ -90,15 +91,23 @@ def renamed(tensors):
         for i in range(len(norms)):
             to, source = f"model.{side}.layers.{i}", f"{side}/layer_{i}"
             for part, row in (("q", 0), ("k", 1), ("v", 2)):
-                put_linear(f"{to}.self_attn.{part}_proj", f"{source}/self_attention/linear_0",
-                           (row * width, (row + 1) * width), part != "k")
+                put_linear(
+                    f"{to}.self_attn.{part}_proj",
+                    f"{source}/self_attention/linear_0",
+                    (row * width, (row + 1) * width),
+                    part != "k",
+                )
             put_linear(f"{to}.self_attn.out_proj", f"{source}/self_attention/linear_1")
             put_norm(f"{to}.self_attn_layer_norm", f"{source}/self_attention/layer_norm")
             if side == "decoder":
                 put_linear(f"{to}.encoder_attn.q_proj", f"{source}/attention/linear_0")
                 for part, row in (("k", 0), ("v", 1)):
-                    put_linear(f"{to}.encoder_attn.{part}_proj", f"{source}/attention/linear_1",
-                               (row * width, (row + 1) * width), part != "k")
+                    put_linear(
+                        f"{to}.encoder_attn.{part}_proj",
+                        f"{source}/attention/linear_1",
+                        (row * width, (row + 1) * width),
+                        part != "k",
+                    )
                 put_linear(f"{to}.encoder_attn.out_proj", f"{source}/attention/linear_2")
                 put_norm(f"{to}.encoder_attn_layer_norm", f"{source}/attention/layer_norm")
             put_linear(f"{to}.fc1", f"{source}/ffn/linear_0")
@@ -114,26 +123,45 @@ def convert(source, folder):
     vocabulary, width = weights["model.decoder.embed_tokens.weight"].shape
     hidden = len(weights["model.decoder.layers.0.fc1.weight"])
     heads = int(tensors["decoder/num_heads"])
-    layers = {side: len([name for name in weights if name.startswith(f"model.{side}.") and name.endswith("fc1.weight")])
-              for side in ("encoder", "decoder")}
+    layers = {
+        side: len([name for name in weights if name.startswith(f"model.{side}.") and name.endswith("fc1.weight")])
+        for side in ("encoder", "decoder")
+    }
     added = json.loads((source / "tokenizer.json").read_text())["added_tokens"]
     tokens = {token["content"]: token["id"] for token in added}
     end, start = tokens["<|endoftext|>"], tokens["<|startoftranscript|>"]
     config = transformers.WhisperConfig(
-        vocab_size=vocabulary, d_model=width, encoder_layers=layers["encoder"], decoder_layers=layers["decoder"],
-        encoder_attention_heads=int(tensors["encoder/num_heads"]), decoder_attention_heads=heads,
-        encoder_ffn_dim=hidden, decoder_ffn_dim=hidden, num_mel_bins=weights["model.encoder.conv1.weight"].shape[1],
-        decoder_start_token_id=start, bos_token_id=end, eos_token_id=end, pad_token_id=end)
+        vocab_size=vocabulary,
+        d_model=width,
+        encoder_layers=layers["encoder"],
+        decoder_layers=layers["decoder"],
+        encoder_attention_heads=int(tensors["encoder/num_heads"]),
+        decoder_attention_heads=heads,
+        encoder_ffn_dim=hidden,
+        decoder_ffn_dim=hidden,
+        num_mel_bins=weights["model.encoder.conv1.weight"].shape[1],
+        decoder_start_token_id=start,
+        bos_token_id=end,
+        eos_token_id=end,
+        pad_token_id=end,
+    )
     model = transformers.WhisperForConditionalGeneration(config).eval()
     report = model.load_state_dict(weights, strict=False)
     if report.unexpected_keys or set(report.missing_keys) - {"proj_out.weight"}:
         raise ValueError(report)
     model.tie_weights()
-    for key, value in {"max_length": 448, "decoder_start_token_id": start, "eos_token_id": end, "pad_token_id": end,
-                       "bos_token_id": end, "is_multilingual": vocabulary >= 51865,
-                       "no_timestamps_token_id": tokens["<|notimestamps|>"], "max_initial_timestamp_index": 50,
-                       "suppress_tokens": steering["suppress_ids"],
-                       "begin_suppress_tokens": steering["suppress_ids_begin"]}.items():
+    for key, value in {
+        "max_length": 448,
+        "decoder_start_token_id": start,
+        "eos_token_id": end,
+        "pad_token_id": end,
+        "bos_token_id": end,
+        "is_multilingual": vocabulary >= 51865,
+        "no_timestamps_token_id": tokens["<|notimestamps|>"],
+        "max_initial_timestamp_index": 50,
+        "suppress_tokens": steering["suppress_ids"],
+        "begin_suppress_tokens": steering["suppress_ids_begin"],
+    }.items():
         setattr(model.generation_config, key, value)
     model.save_pretrained(folder)
     transformers.WhisperFeatureExtractor(feature_size=config.num_mel_bins).save_pretrained(folder)

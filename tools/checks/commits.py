@@ -3,14 +3,53 @@
 
 usage: tools/check commits [RANGE]; without a range, the commits since this check was added.
 """
+
 import re
 import subprocess
 import sys
 
 LONGEST_SUBJECT = 72
 # Verbs that look like a plural or a past form.
-VERBS = {"pass", "guess", "address", "access", "process", "express", "focus", "bypass", "discuss", "compress", "feed", "embed", "need", "speed", "bring", "string"}
-NOT_VERBS = {"a", "an", "the", "this", "these", "there", "it", "what", "which", "who", "where", "whether", "when", "why", "how", "all", "some", "no", "more", "new"}
+VERBS = {
+    "pass",
+    "guess",
+    "address",
+    "access",
+    "process",
+    "express",
+    "focus",
+    "bypass",
+    "discuss",
+    "compress",
+    "feed",
+    "embed",
+    "need",
+    "speed",
+    "bring",
+    "string",
+}
+NOT_VERBS = {
+    "a",
+    "an",
+    "the",
+    "this",
+    "these",
+    "there",
+    "it",
+    "what",
+    "which",
+    "who",
+    "where",
+    "whether",
+    "when",
+    "why",
+    "how",
+    "all",
+    "some",
+    "no",
+    "more",
+    "new",
+}
 STATEMENT = re.compile(
     r"^\S+(?: \S+){0,3}(?<! what)(?<! that)(?<! which) "
     r"(?:is|are|was|were|has|have|does|do not|no longer)\b"
@@ -31,7 +70,7 @@ def faults_of(subject: str) -> list[str]:
     if first[:1].islower():
         faults.append("begins with a lower-case letter")
     if word in NOT_VERBS or STATEMENT.match(subject) or (re.search(r"(s|ed|ing)$", word) and word not in VERBS):
-        faults.append("is not an imperative sentence (\"Add …\", \"Fix …\")")
+        faults.append('is not an imperative sentence ("Add …", "Fix …")')
     if subject.endswith("."):
         faults.append("ends with a full stop")
     if ";" in subject:
@@ -50,7 +89,7 @@ def main() -> int:
     for line in git("log", "--no-merges", "--format=%h %s", wanted).splitlines():
         commit, _, subject = line.partition(" ")
         for fault in faults_of(subject):
-            print(f"{commit} \"{subject}\" {fault}", file=sys.stderr)
+            print(f'{commit} "{subject}" {fault}', file=sys.stderr)
             failures += 1
     print(f"{failures} faults in the subjects of {wanted}")
     return 1 if failures else 0

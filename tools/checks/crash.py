@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Kills a training run with SIGKILL at random moments, resumes it until it is done, and compares it with a run that was never killed.
+"""Kills a training run with SIGKILL at random moments, resumes it until it is done, and compares it with a run that was
+never killed.
 
-Checkpoint tensors (every byte of model and optimizer) and all logged losses must be the same. Some kills come before the first
-checkpoint, some while a checkpoint is being written, the others at any moment. When a run ends before the wanted number of kills is
-reached, another one begins.
-"""
+Checkpoint tensors (every byte of model and optimizer) and all logged losses must be the same. Some kills come before
+the first checkpoint, some while a checkpoint is being written, the others at any moment. When a run ends before the
+wanted number of kills is reached, another one begins."""
+
 import argparse
 import json
 import pathlib
@@ -15,7 +16,9 @@ import sys
 import tempfile
 import time
 
-WORDS = "the a ship sea wind captain storm sails under over bright dark morning stars and then with of silver harbour".split()
+WORDS = (
+    "the a ship sea wind captain storm sails under over bright dark morning stars and then with of silver harbour"
+).split()
 
 
 class Checks:
@@ -41,10 +44,12 @@ def tensors_of(folder):
     """Name -> (dtype, shape, bytes) of the checkpoint, and its step."""
     data = (folder / "checkpoint" / "checkpoint.safetensors").read_bytes()
     (length,) = struct.unpack("<Q", data[:8])
-    header = json.loads(data[8:8 + length])
+    header = json.loads(data[8 : 8 + length])
     metadata = header.pop("__metadata__")
-    body = data[8 + length:]
-    tensors = {name: (entry["dtype"], entry["shape"], body[slice(*entry["data_offsets"])]) for name, entry in header.items()}
+    body = data[8 + length :]
+    tensors = {
+        name: (entry["dtype"], entry["shape"], body[slice(*entry["data_offsets"])]) for name, entry in header.items()
+    }
     return tensors, metadata
 
 
@@ -75,10 +80,39 @@ def first_difference(ours, expected):
 
 class Harness:
     def __init__(self, options, folder, text):
-        self.command = [str(options.program.resolve()), "train", "--text", str(text), "--layers", "2", "--heads", "2", "--width", "32",
-                        "--block", "16", "--batch", "4", "--steps", str(options.steps), "--dropout", "0.1", "--log-every", "1",
-                        "--checkpoint-every", "20", "--eval-every", "50", "--eval-batches", "2", "--warmup", "20", "--threads", "1",
-                        "--json"]
+        self.command = [
+            str(options.program.resolve()),
+            "train",
+            "--text",
+            str(text),
+            "--layers",
+            "2",
+            "--heads",
+            "2",
+            "--width",
+            "32",
+            "--block",
+            "16",
+            "--batch",
+            "4",
+            "--steps",
+            str(options.steps),
+            "--dropout",
+            "0.1",
+            "--log-every",
+            "1",
+            "--checkpoint-every",
+            "20",
+            "--eval-every",
+            "50",
+            "--eval-batches",
+            "2",
+            "--warmup",
+            "20",
+            "--threads",
+            "1",
+            "--json",
+        ]
         self.checks = Checks()
         self.random = random.Random(options.seed)
         self.folder = folder
@@ -86,14 +120,18 @@ class Harness:
         self.restarts = 0
 
     def start(self, out, *flags):
-        return subprocess.Popen([*self.command, "--out", str(out), *flags], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return subprocess.Popen(
+            [*self.command, "--out", str(out), *flags], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
 
     def uninterrupted(self, out):
         begin = time.monotonic()
         process = self.start(out)
         output, errors = process.communicate()
         whole = time.monotonic() - begin
-        if not self.checks.expect(process.returncode == 0, f"the uninterrupted run ended with {process.returncode}: {errors.strip()}"):
+        if not self.checks.expect(
+            process.returncode == 0, f"the uninterrupted run ended with {process.returncode}: {errors.strip()}"
+        ):
             return False
         self.training_seconds = json.loads(output.splitlines()[-1])["seconds"]
         self.starting_seconds = max(whole - self.training_seconds, 0.01)
@@ -104,7 +142,9 @@ class Harness:
         if kind == "before the first checkpoint":
             deadline = time.monotonic() + self.random.uniform(0, 0.8 * self.starting_seconds)
         else:
-            deadline = time.monotonic() + self.starting_seconds + self.random.uniform(0, 1.5 * self.training_seconds / wanted)
+            deadline = (
+                time.monotonic() + self.starting_seconds + self.random.uniform(0, 1.5 * self.training_seconds / wanted)
+            )
         while time.monotonic() < deadline:
             if process.poll() is not None:
                 return False
@@ -123,13 +163,18 @@ class Harness:
             if out.exists() and not has_checkpoint:
                 refused = self.start(out, "--resume")
                 _, errors = refused.communicate()
-                self.checks.expect(refused.returncode == 1 and errors.count("\n") == 1 and "there is no checkpoint in" in errors,
-                                   f"--resume without a checkpoint ended with {refused.returncode}: {errors.strip()}")
+                self.checks.expect(
+                    refused.returncode == 1 and errors.count("\n") == 1 and "there is no checkpoint in" in errors,
+                    f"--resume without a checkpoint ended with {refused.returncode}: {errors.strip()}",
+                )
                 self.restarts += 1
             process = self.start(out, *(["--resume"] if has_checkpoint else []))
             if killed < wanted:
-                kind = "before the first checkpoint" if not has_checkpoint and killed < 2 else self.random.choice(
-                    ["while a checkpoint is written", "at any moment", "at any moment"])
+                kind = (
+                    "before the first checkpoint"
+                    if not has_checkpoint and killed < 2
+                    else self.random.choice(["while a checkpoint is written", "at any moment", "at any moment"])
+                )
                 if self.wait_for_moment(process, out, kind, wanted):
                     process.kill()
                     process.communicate()
@@ -138,7 +183,9 @@ class Harness:
                         killed += 1
                         continue
             _, errors = process.communicate()
-            self.checks.expect(process.returncode == 0, f"a resumed run ended with {process.returncode}: {errors.strip()}")
+            self.checks.expect(
+                process.returncode == 0, f"a resumed run ended with {process.returncode}: {errors.strip()}"
+            )
             return killed if process.returncode == 0 else None
 
     def compare(self, out, reference):

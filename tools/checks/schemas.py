@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Compares each operator's parameters with PyTorch's: names, order, kinds, defaults, keyword-only. Needs a Python with PyTorch.
+"""Compares each operator's parameters with PyTorch's: names, order, kinds, defaults, keyword-only. Needs a Python with
+PyTorch.
 
 usage: tools/check schemas [--print]
 
-PyTorch's side is the Python signature of functions written in Python, and ATen's schemas of the others; where PyTorch has several overloads,
-one record stands for all of them: it must have every parameter that one of them has, in their order, accept what each accepts, and be
-keyword-only where they are. Accepting more is not a difference. Differences must be those of tools/checks/schema_differences.txt, which gives a
-reason for each; the tool fails when it finds others, or when one of these is gone. --print lists what it finds.
-"""
+PyTorch's side is the Python signature of functions written in Python, and ATen's schemas of the others; where PyTorch
+has several overloads, one record stands for all of them: it must have every parameter that one of them has, in their
+order, accept what each accepts, and be keyword-only where they are. Accepting more is not a difference. Differences
+must be those of tools/checks/schema_differences.txt, which gives a reason for each; the tool fails when it finds
+others, or when one of these is gone. --print lists what it finds."""
+
 import inspect
 import re
 import sys
@@ -25,7 +27,17 @@ MAX_DIFFERENCES = 40
 # Parameters of PyTorch that no record has: results are assigned by the caller, there is one layout, memory is pageable
 # and row-major, dimensions have no names, creators take requires_grad in their options, PyTorch's own bookkeeping, and
 # return_indices, which selects the record with _with_indices.
-EVERYWHERE = {"out", "layout", "pin_memory", "memory_format", "names", "requires_grad", "_stacklevel", "generator", "return_indices"}
+EVERYWHERE = {
+    "out",
+    "layout",
+    "pin_memory",
+    "memory_format",
+    "names",
+    "requires_grad",
+    "_stacklevel",
+    "generator",
+    "return_indices",
+}
 # Overloads on Python's own scalars, lists and strings, of named dimensions and of complex numbers.
 PYTHON_LISTS = {("aten::sort", "Tensor")}
 OTHER_TYPES = re.compile(r"Dimname|complex|\bt\b|Dict|Storage|Stream")
@@ -56,8 +68,14 @@ def kinds_of_type(text):
     kinds = set()
     lists = re.search(r"\[\d*\]|List\[|list\[|tuple\[|Sequence|BroadcastingList", text)
     if "Tensor" in text:
-        kinds.add("tensors" if lists and "Tensor[" not in text.split("|")[0].replace("Tensor[]", "Tensor[") or re.search(r"Tensor\??\[", text) or
-                  re.search(r"[Ll]ist\[(Optional\[)?Tensor", text) else "tensor")
+        kinds.add(
+            "tensors"
+            if lists
+            and "Tensor[" not in text.split("|")[0].replace("Tensor[]", "Tensor[")
+            or re.search(r"Tensor\??\[", text)
+            or re.search(r"[Ll]ist\[(Optional\[)?Tensor", text)
+            else "tensor"
+        )
         return kinds
     if re.search(r"\b(Scalar|number|Number)\b", text):
         kinds.add("number")
@@ -77,9 +95,22 @@ def kinds_of_type(text):
 
 
 # An integer may be a tensor of one.
-OUR_KINDS = {"Tensor": {"tensor"}, "Operand": {"tensor", "number", "int", "float", "bool"}, "Tensor[]": {"tensors"}, "Tensor?[]": {"tensors"}, "int": {"int", "tensor"},
-             "int[]": {"int", "ints"}, "float": {"float", "number", "int"}, "float[]": {"float", "floats", "number"}, "bool": {"bool"},
-             "str": {"str"}, "Padding": {"int", "ints", "str"}, "Dtype": {"dtype"}, "Device": {"device"}, "Index[]": {"tensors", "int"}}
+OUR_KINDS = {
+    "Tensor": {"tensor"},
+    "Operand": {"tensor", "number", "int", "float", "bool"},
+    "Tensor[]": {"tensors"},
+    "Tensor?[]": {"tensors"},
+    "int": {"int", "tensor"},
+    "int[]": {"int", "ints"},
+    "float": {"float", "number", "int"},
+    "float[]": {"float", "floats", "number"},
+    "bool": {"bool"},
+    "str": {"str"},
+    "Padding": {"int", "ints", "str"},
+    "Dtype": {"dtype"},
+    "Device": {"device"},
+    "Index[]": {"tensors", "int"},
+}
 
 
 def literal(text):
@@ -98,7 +129,9 @@ def own_parameters(record):
 def with_overloads(record, by_name):
     """The parameters of a record and of the other records that its name stands for."""
     out = own_parameters(record)
-    for other in generate_operators.OVERLOADS.get(record.name, []) if record.qualified_name.startswith("torch.") else []:
+    for other in (
+        generate_operators.OVERLOADS.get(record.name, []) if record.qualified_name.startswith("torch.") else []
+    ):
         for p in own_parameters(by_name[other]):
             known = next((q for q in out if q.name == p.name), None)
             if known:
@@ -113,7 +146,11 @@ def from_schema(schema):
     names = NAMES | DOCUMENTED_NAMES.get(schema.name.removeprefix("aten::"), {})
     for a in schema.arguments:
         default = a.default_value if a.has_default_value() else inspect.Parameter.empty
-        out.append(Parameter(names.get(a.name, a.name), kinds_of_type(str(getattr(a, "real_type", a.type))), default, a.kwarg_only))
+        out.append(
+            Parameter(
+                names.get(a.name, a.name), kinds_of_type(str(getattr(a, "real_type", a.type))), default, a.kwarg_only
+            )
+        )
     return out
 
 
@@ -121,9 +158,17 @@ def from_python(function):
     out, is_behind_ignored = [], False
     for p in inspect.signature(function).parameters.values():
         is_behind_ignored |= p.name in EVERYWHERE
-        annotation = "" if p.annotation is p.empty else p.annotation if isinstance(p.annotation, str) else inspect.formatannotation(p.annotation)
+        annotation = (
+            ""
+            if p.annotation is p.empty
+            else p.annotation
+            if isinstance(p.annotation, str)
+            else inspect.formatannotation(p.annotation)
+        )
         kinds = {"dtype"} if p.name == "dtype" else kinds_of_type(annotation)
-        out.append(Parameter(NAMES.get(p.name, p.name), kinds, p.default, p.kind is p.KEYWORD_ONLY or is_behind_ignored))
+        out.append(
+            Parameter(NAMES.get(p.name, p.name), kinds, p.default, p.kind is p.KEYWORD_ONLY or is_behind_ignored)
+        )
     return out
 
 
@@ -132,7 +177,11 @@ def schemas():
     for schema in torch._C._jit_get_all_schemas():
         namespace, _, name = schema.name.partition("::")
         arguments = [str(a.type) for a in schema.arguments]
-        if namespace != "aten" or any(a.is_out for a in schema.arguments) or any(OTHER_TYPES.search(a) for a in arguments):
+        if (
+            namespace != "aten"
+            or any(a.is_out for a in schema.arguments)
+            or any(OTHER_TYPES.search(a) for a in arguments)
+        ):
             continue
         if "hacked_twin" in schema.overload_name or not any("Tensor" in str(r.type) for r in schema.returns):
             continue
@@ -145,9 +194,18 @@ def schemas():
 def overloads(record, all_schemas):
     """PyTorch's signatures of a record."""
     module, _, name = record.qualified_name.rpartition(".")
-    owner = {"torch": torch, "torch.nn.functional": torch.nn.functional, "torch.linalg": torch.linalg, "torch.special": torch.special,
-             "torch.Tensor": torch.Tensor}[module]
-    function = getattr(owner, "_" + name, None) if module == "torch.nn.functional" and hasattr(owner, name + "_with_indices") else None
+    owner = {
+        "torch": torch,
+        "torch.nn.functional": torch.nn.functional,
+        "torch.linalg": torch.linalg,
+        "torch.special": torch.special,
+        "torch.Tensor": torch.Tensor,
+    }[module]
+    function = (
+        getattr(owner, "_" + name, None)
+        if module == "torch.nn.functional" and hasattr(owner, name + "_with_indices")
+        else None
+    )
     function = function or getattr(owner, name, None)
     if inspect.isfunction(function):
         found = [from_python(function)]
@@ -165,8 +223,9 @@ def same_default(ours, theirs):
     if isinstance(theirs, (list, tuple)) and len(set(theirs)) == 1 and not isinstance(ours, (list, tuple)):
         theirs = theirs[0]
     empty = (None, [], (), "")
-    if any(ours is e or ours == e for e in empty if not isinstance(ours, bool)) and any(theirs is e or theirs == e for e in empty
-                                                                                     if not isinstance(theirs, (bool, torch.Tensor))):
+    if any(ours is e or ours == e for e in empty if not isinstance(ours, bool)) and any(
+        theirs is e or theirs == e for e in empty if not isinstance(theirs, (bool, torch.Tensor))
+    ):
         return True
     if isinstance(ours, (int, float)) and isinstance(theirs, (int, float)):
         return float(ours) == float(theirs)
@@ -197,9 +256,18 @@ def compare(ours, signatures):
             yield f"{name} has no default, PyTorch's is {shown(next(v.default for v in versions if not v.required))}"
         if not p.required:
             may_be_absent = len(versions) < len(signatures) and p.default in (None, [], -1, False)
-            if not is_optional or not (may_be_absent or any(same_default(p.default, MEANING_OF_NONE.get(name) if v.default is None else v.default)
-                                                           for v in versions if not v.required)):
-                yield f"{name} is {shown(p.default)} by default, PyTorch's is {', '.join(sorted({shown(v.default) for v in versions}))}"
+            if not is_optional or not (
+                may_be_absent
+                or any(
+                    same_default(p.default, MEANING_OF_NONE.get(name) if v.default is None else v.default)
+                    for v in versions
+                    if not v.required
+                )
+            ):
+                yield (
+                    f"{name} is {shown(p.default)} by default, PyTorch's is "
+                    f"{', '.join(sorted({shown(v.default) for v in versions}))}"
+                )
         if all(v.keyword_only != p.keyword_only for v in versions):
             yield f"{name} is {'' if p.keyword_only else 'not '}keyword-only"
     for name in by_name:
@@ -226,7 +294,10 @@ def differences():
         if not signatures:
             found.append(f"{record.qualified_name}: PyTorch has no such operator")
             continue
-        found += [f"{record.qualified_name}: {text}" for text in dict.fromkeys(compare(with_overloads(record, by_name), signatures))]
+        found += [
+            f"{record.qualified_name}: {text}"
+            for text in dict.fromkeys(compare(with_overloads(record, by_name), signatures))
+        ]
     return checked, found
 
 
@@ -236,7 +307,7 @@ def allowed():
         if line and not line.startswith("#"):
             difference, separator, reason = line.partition(" -- ")
             if not separator or not reason:
-                sys.exit(f"{DIFFERENCES.name}: no reason behind \" -- \": {line}")
+                sys.exit(f'{DIFFERENCES.name}: no reason behind " -- ": {line}')
             out[difference] = reason
     return out
 
@@ -254,7 +325,10 @@ def main():
         print(f"listed in {DIFFERENCES.name}, and no longer so: {text}")
     if len(listed) > MAX_DIFFERENCES:
         print(f"{DIFFERENCES.name} has {len(listed)} entries, more than {MAX_DIFFERENCES}")
-    print(f"{checked} operators compared with PyTorch {torch.__version__}: {len(found)} differences, {len(listed)} listed with a reason")
+    print(
+        f"{checked} operators compared with PyTorch {torch.__version__}: {len(found)} differences, {len(listed)} "
+        f"listed with a reason"
+    )
     return 1 if unlisted or gone or len(listed) > MAX_DIFFERENCES or checked < 200 else 0
 
 

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Programs that must not compile, and the first line of the message each must get.
 
-Every .cpp file beside this one begins with "// expect: <text>"; the text must be in the compiler's first error. With all checks of the
-library's own in static_asserts, the text is the same for both compilers. A file may give several texts, separated by " | ".
-"""
+Every .cpp file beside this one begins with "// expect: <text>"; the text must be in the compiler's first error. With
+all checks of the library's own in static_asserts, the text is the same for both compilers. A file may give several
+texts, separated by " | "."""
+
 import argparse
 import concurrent.futures
+import functools
 import os
 import pathlib
 import re
@@ -18,7 +20,9 @@ EXPECT = "// expect: "
 
 def first_errors(compiler, include, source):
     command = [compiler, "-std=c++20", "-fsyntax-only", "-I", include, str(source)]
-    done = subprocess.run(command, capture_output=True, text=True, env={"LC_ALL": "C", "PATH": "/usr/local/bin:/usr/bin:/bin"})
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={"LC_ALL": "C", "PATH": "/usr/local/bin:/usr/bin:/bin"}
+    )
     return done.returncode, [line for line in done.stderr.splitlines() if re.search(r"\berror: ", line)]
 
 
@@ -35,7 +39,7 @@ def main():
             continue
         sources = sorted(folder.glob("*.cpp"))
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            results = list(pool.map(lambda source: first_errors(compiler, options.include, source), sources))
+            results = list(pool.map(functools.partial(first_errors, compiler, options.include), sources))
         for source, (status, errors) in zip(sources, results):
             first_line = source.read_text().splitlines()[0]
             expected = first_line.removeprefix(EXPECT).split(" | ")

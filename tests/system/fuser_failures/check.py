@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Runs the probe where kernels cannot be compiled, kept or trusted: results are right every time, and one line on stderr says why."""
+"""Runs the probe where kernels cannot be compiled, kept or trusted: results are right every time, and one line on
+stderr says why."""
+
 import os
 import pathlib
 import shutil
@@ -33,7 +35,10 @@ def expect_run(what, folder, fusions, warning, **variables):
     if warning is None:
         expect(lines == [], f"{what}: nothing is to be said, got {errors!r}")
     else:
-        expect(len(lines) == 1 and lines[0].startswith("fulgurite: ") and warning in lines[0], f"{what}: one line with {warning!r}, got {errors!r}")
+        expect(
+            len(lines) == 1 and lines[0].startswith("fulgurite: ") and warning in lines[0],
+            f"{what}: one line with {warning!r}, got {errors!r}",
+        )
 
 
 def script(path, text):
@@ -52,7 +57,10 @@ def main():
         none = "no kernels are generated"
         good = root / "good"
         expect_run("a compiler", good, 4, None)
-        expect(len(libraries(good)) == 2 and not list(good.glob("new-*")), f"two libraries are kept: {list(good.iterdir())}")
+        expect(
+            len(libraries(good)) == 2 and not list(good.glob("new-*")),
+            f"two libraries are kept: {list(good.iterdir())}",
+        )
         expect(stat.S_IMODE(good.stat().st_mode) == 0o700, "the folder is private")
         counting = root / "counting"
         counter = script(root / "counter", f'echo run >> {counting}; exec g++ "$@"')
@@ -63,11 +71,32 @@ def main():
 
         expect_run("no such compiler", root / "a", 0, none, FULGURITE_CXX="/nowhere/g++")
         expect_run("no compiler in PATH", root / "a", 0, "there is no g++", PATH="/nowhere")
-        expect_run("a compiler that fails", root / "b", 0, "ended with status 3: no", FULGURITE_CXX=script(root / "fails", "echo no >&2; exit 3"))
-        expect_run("a compiler that is killed", root / "b", 0, "ended by signal 9", FULGURITE_CXX=script(root / "killed", "kill -9 $$"))
-        expect_run("a compiler that makes nothing", root / "b", 0, "cannot load", FULGURITE_CXX=script(root / "idle", "exit 0"))
+        expect_run(
+            "a compiler that fails",
+            root / "b",
+            0,
+            "ended with status 3: no",
+            FULGURITE_CXX=script(root / "fails", "echo no >&2; exit 3"),
+        )
+        expect_run(
+            "a compiler that is killed",
+            root / "b",
+            0,
+            "ended by signal 9",
+            FULGURITE_CXX=script(root / "killed", "kill -9 $$"),
+        )
+        expect_run(
+            "a compiler that makes nothing", root / "b", 0, "cannot load", FULGURITE_CXX=script(root / "idle", "exit 0")
+        )
         hangs = script(root / "hangs", f"echo run >> {root}/hung; sleep 1000 & sleep 1000")
-        expect_run("a compiler that hangs", root / "b", 0, "took more than 1", FULGURITE_CXX=hangs, FULGURITE_COMPILE_SECONDS="1")
+        expect_run(
+            "a compiler that hangs",
+            root / "b",
+            0,
+            "took more than 1",
+            FULGURITE_CXX=hangs,
+            FULGURITE_COMPILE_SECONDS="1",
+        )
         expect((root / "hung").read_text() == "run\n", "a compiler that hung is not asked again")
         expect(not list((root / "b").glob("*")), f"nothing is left behind: {list((root / 'b').iterdir())}")
 
@@ -84,7 +113,10 @@ def main():
             before = [path.read_bytes() for path in libraries(good)]
             damage(libraries(good)[0])
             expect_run(what, good, 4, "is damaged")
-            expect([path.read_bytes()[:4] for path in libraries(good)] == [b[:4] for b in before], f"{what}: it is recreated")
+            expect(
+                [path.read_bytes()[:4] for path in libraries(good)] == [b[:4] for b in before],
+                f"{what}: it is recreated",
+            )
             expect_run(what + ", then", good, 4, None)
         libraries(good)[0].chmod(0o666)
         expect_run("writable by others", good, 4, "only this user can write")
