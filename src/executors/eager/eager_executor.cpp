@@ -4,6 +4,7 @@
 
 #include "executors/eager/kernels.h"
 #include "runtime/copy_elements.h"
+#include "support/containers/first_use.h"
 #include "tensor/pending.h"
 
 namespace fulgurite {
@@ -78,13 +79,13 @@ class ImplementationTable {
 }  // namespace
 
 const KernelSet& kernel_set() {
-  static const KernelSet& set = choose_kernel_set();
-  return set;
+  static constinit FirstUse<const KernelSet*> chosen;
+  return *chosen.get([] { return &choose_kernel_set(); });
 }
 
 const Implementation* find_eager_implementation(const Symbol& symbol) {
-  static const ImplementationTable table;
-  return table.find(symbol);
+  static constinit FirstUse<ImplementationTable> table;
+  return table.get([] { return ImplementationTable(); }).find(symbol);
 }
 
 std::unique_ptr<PendingValues> make_pointwise_chain() { return kernel_set().make_chain(); }

@@ -1,6 +1,8 @@
 #pragma once
 #include <dnnl.h>
 
+#include "support/containers/first_use.h"
+
 // The runtime that provides oneDNN's threads. Set for the calling thread's present task only: inside, the library is
 // serial, and its results do not depend on the number of threads.
 extern "C" {
@@ -44,12 +46,19 @@ using PrimitiveHandle = Handle<dnnl_primitive_t, dnnl_primitive_destroy>;
 using MemoryHandle = Handle<dnnl_memory_t, dnnl_memory_destroy>;
 using StreamHandle = Handle<dnnl_stream_t, dnnl_stream_destroy>;
 
+class Engine {
+ public:
+  /// Null if oneDNN has no engine for the CPU.
+  dnnl_engine_t get() const { return handle_.get(); }
+  Engine() { dnnl_engine_create(handle_.address(), dnnl_cpu, 0); }
+
+ private:
+  Handle<dnnl_engine_t, dnnl_engine_destroy> handle_;
+};
+
 inline dnnl_engine_t engine() {
-  static const dnnl_engine_t one = [] {
-    dnnl_engine_t made = nullptr;
-    return dnnl_engine_create(&made, dnnl_cpu, 0) == dnnl_success ? made : nullptr;
-  }();
-  return one;
+  static constinit FirstUse<Engine> one;
+  return one.get([] { return Engine(); }).get();
 }
 
 }  // namespace fulgurite
