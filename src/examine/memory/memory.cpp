@@ -5,6 +5,7 @@
 #include <fulgurite/symbol.h>
 
 #include "examine/memory/buffer_aliasing.h"
+#include "ir/analysis/sizes.h"
 #include "ir/analysis/uses.h"
 #include "ir/printing/print_common.h"
 #include "ir/symbolic/specialize_symbols.h"
@@ -16,12 +17,6 @@
 namespace fulgurite::examine {
 
 namespace {
-
-int64_t bytes_of(const TensorProxy& proxy) {
-  int64_t count = size_of(proxy.dtype);
-  for (const Int size : proxy.shape) count *= size.hint();
-  return count;
-}
 
 /// Represents each tensor of a trace by one without elements, so that the operators' own view rules determine which
 /// tensors share a storage.

@@ -3,6 +3,7 @@
 #include <fulgurite/symbol.h>
 
 #include "examine/fusions/find_fusion.h"
+#include "ir/analysis/sizes.h"
 #include "ir/analysis/trace_values.h"
 #include "ir/custom_function.h"
 #include "ir/structural.h"
@@ -11,16 +12,10 @@ namespace fulgurite::examine {
 
 namespace {
 
-int64_t elements(const TensorProxy& proxy) {
-  int64_t count = 1;
-  for (const Int size : proxy.shape) count *= size.hint();
-  return count;
-}
-
 int64_t max_argument_elements(const BoundSymbol& bound) {
   int64_t most = 0;
   for_each_argument(bound, [&](const Value& value) {
-    if (value.is_tensor()) most = std::max(most, elements(value.tensor()));
+    if (value.is_tensor()) most = std::max(most, element_count(value));
   });
   return most;
 }
@@ -39,7 +34,7 @@ int64_t operation_count(const BoundSymbol& bound) {
   bool is_floating_work = false;
   for_each_output(bound, [&](const Value& value) {
     if (!value.is_tensor()) return;
-    results += elements(value.tensor());
+    results += element_count(value);
     is_floating_work = is_floating_work || is_floating(value.tensor().dtype);
   });
   if (!is_floating_work || is_write(bound)) return 0;

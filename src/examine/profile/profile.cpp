@@ -143,7 +143,8 @@ Report profile_step(const Jitted& f, const std::function<void()>& step, const Pr
   for (const auto& program : programs)
     if (program->runs_otherwise())
       throw UserError(
-          "profile: the function runs op by op (debug.check_nan, debug.verify_against_eager or callbacks); profile it without");
+          "profile: the function runs op by op (debug.check_nan, debug.verify_against_eager or callbacks); profile "
+          "it without");
   Report report;
   report.limits = machine_limits();
 
@@ -167,7 +168,8 @@ Report profile_step(const Jitted& f, const std::function<void()>& step, const Pr
   }
   if (std::ranges::all_of(timed.back().runs, [](const auto& runs) { return runs.empty(); }))
     throw UserError(
-        "profile: the step did not run what the function's last call ran; it has to call the function, with arguments like those");
+        "profile: the step did not run what the function's last call ran; it has to call the function, with "
+        "arguments like those");
 
   const auto middle = timed.begin() + static_cast<std::ptrdiff_t>(timed.size() / 2);
   std::ranges::nth_element(timed, middle, {}, &TimedStep::nanoseconds);

@@ -7,6 +7,7 @@
 #include <fulgurite/symbol.h>
 
 #include "executors/registry.h"
+#include "ir/analysis/sizes.h"
 #include "ir/analysis/trace_values.h"
 #include "ir/symbolic/specialize_symbols.h"
 #include "support/text/text.h"
@@ -18,13 +19,6 @@ namespace {
 // A kernel is compiled in about 0.1 s, once for each machine. Ops that move less than this when they run one by one
 // take a few microseconds either way, and mostly belong to a test or to a number that is printed.
 constexpr int64_t min_bytes_moved = int64_t{64} << 10;  // bytes
-
-int64_t bytes_of(const Value& value) {
-  if (!value.is_tensor()) return 0;
-  int64_t count = size_of(value.tensor().dtype);
-  for (const Int size : value.tensor().shape) count *= size.hint();
-  return count;
-}
 
 // The bytes that an op moves when it runs alone, decomposed if it has no eager kernel. Views and structural ops move
 // nothing.
@@ -50,7 +44,7 @@ bool is_profitable(const Trace& trace, const FusionGroup& group) {
 
 }  // namespace
 
-bool may_pay(const Trace& trace) {
+bool may_be_profitable(const Trace& trace) {
   // Symbolic sizes may grow, and the choice of kernels is made only once.
   const int64_t least = has_numbers(trace) ? min_bytes_moved / 4 : min_bytes_moved;
   // A group cannot move more than the `max_ops` ops that move most.

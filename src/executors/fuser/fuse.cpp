@@ -15,11 +15,12 @@
 #include "executors/fuser/fusion_kernel.h"
 #include "executors/fuser/inline_creation_ops.h"
 #include "executors/fusion/eager_calls.h"
-#include "executors/fusion/local_cse.h"
 #include "executors/fusion/outline_fusions.h"
+#include "ir/analysis/sizes.h"
 #include "ir/analysis/trace_values.h"
 #include "support/log.h"
 #include "support/text/text.h"
+#include "transforms/cleanup/common_subexpressions.h"
 
 namespace fulgurite::fuser {
 
@@ -86,13 +87,6 @@ bool is_profitable_alone(const BoundSymbol& bound) {
   return !bound.subsymbols.empty() && find_eager_implementation(*bound.symbol) == nullptr;
 }
 
-int64_t element_count(const Value& value) {
-  int64_t count = 1;
-  if (value.is_tensor())
-    for (const Int size : value.tensor().shape) count *= size.hint();
-  return count;
-}
-
 // A loss reduces everything it reads to a single row: it would keep row-wise ops from being fused with their rows.
 bool makes_one_of_many(const BoundSymbol& bound) {
   bool is_one = true, has_many = false;
@@ -119,7 +113,7 @@ class Fuser {
         [&](const codegen::LoopNest& group) { return codegen::lower(group, expressions_).reason; }, is_profitable_alone,
         codegen::is_plain, makes_one_of_many};
     groups_ = group_ops_for_fusion(trace_, graph_, is_candidate, rules, explains);
-    if (const std::optional<Trace> merged = local_cse(trace_, groups_))
+    if (const std::optional<Trace> merged = merge_within_groups(trace_, groups_.group_of))
       return Fuser(*merged, candidate_, names_, options_).run();
     if (!options_.everything) keep_profitable(trace_, groups_);
     if (!compile()) groups_.clear();

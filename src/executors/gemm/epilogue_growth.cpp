@@ -5,6 +5,7 @@
 #include <fulgurite/symbol.h>
 
 #include "implementation/implementation.h"
+#include "ir/analysis/sizes.h"
 #include "ir/analysis/trace_values.h"
 #include "support/text/text.h"
 
@@ -15,12 +16,6 @@ namespace {
 constexpr size_t max_ops = 24;
 // ops: values produced this much earlier, or read this much later, than without the epilogue live longer
 constexpr int max_distance = 16;
-
-int64_t bytes_of(const Value& value) {
-  int64_t bytes = size_of(value.tensor().dtype);
-  for (const Int size : value.tensor().shape) bytes *= size.hint();
-  return bytes;
-}
 
 bool is_recomputed(const BoundSymbol& bound) { return bound.tags.has(Tag::recomputed); }
 

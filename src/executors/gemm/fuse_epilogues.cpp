@@ -7,7 +7,6 @@
 #include <fulgurite/symbol.h>
 
 #include "codegen/lowering/scalar_ops.h"
-#include "executors/fusion/local_cse.h"
 #include "executors/fusion/outline_fusions.h"
 #include "executors/gemm/epilogue_growth.h"
 #include "executors/gemm/gemm_kernel.h"
@@ -16,6 +15,7 @@
 #include "ops/generated/symbols.h"
 #include "support/log.h"
 #include "support/text/text.h"
+#include "transforms/cleanup/common_subexpressions.h"
 
 namespace fulgurite::fused_gemm {
 
@@ -101,7 +101,7 @@ class GemmFusions {
       if (trace_.bound_symbols[op].implementation == &candidate_) add(op);
     EpilogueFusion growth(trace_, uses_, graph_, groups_, allow_excess_precision_);
     for (size_t i = 0; i < groups_.groups.size(); ++i) add_epilogue(growth, static_cast<int>(i));
-    if (const std::optional<Trace> merged = fuser::local_cse(trace_, groups_))
+    if (const std::optional<Trace> merged = merge_within_groups(trace_, groups_.group_of))
       return GemmFusions(*merged, candidate_, names_, allow_excess_precision_).run();
     const std::vector<const Implementation*> implementations = gemm_implementations(gemms_);
     if (implementations.empty()) groups_.clear();

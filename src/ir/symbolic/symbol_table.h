@@ -24,7 +24,7 @@ class NumberTable {
   /// The index of an added scalar; -1 if it was not added.
   int find(const NumberProxy&) const;
   /// Computes all of them. `given` holds a call's values by NumberProxy::input: sizes, and bits of scalars. Throws
-  /// UnplacedError if integers overflow or are divided by zero.
+  /// UnlocatedError if integers overflow or are divided by zero.
   void compute(std::span<const uint64_t> given, Values&) const;
 
  private:

@@ -6,7 +6,7 @@
 
 namespace fulgurite {
 
-/// Returns the result of an operation on integers; throws UnplacedError if they overflow or are divided by zero.
+/// Returns the result of an operation on integers; throws UnlocatedError if they overflow or are divided by zero.
 int64_t compute(detail::NumberOperation, int64_t a, int64_t b);
 double compute(detail::NumberOperation, double a, double b);
 bool compare(detail::NumberOperation, int64_t a, int64_t b);

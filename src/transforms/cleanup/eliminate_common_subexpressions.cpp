@@ -1,3 +1,5 @@
+#include "transforms/cleanup/common_subexpressions.h"
+
 #include <algorithm>
 #include <bit>
 
@@ -12,10 +14,11 @@ namespace fulgurite {
 
 namespace {
 
-size_t hash_of(const BoundSymbol& bound) {
+// `scope` separates ops that are not merged.
+size_t hash_of(const BoundSymbol& bound, size_t scope) {
   size_t hash = std::hash<const Symbol*>()(bound.symbol);
   const auto mix = [&](size_t more) { hash = (hash ^ more) * 0x9E3779B97F4A7C15u + (hash >> 29); };
-  mix(bound.tags.has(Tag::recomputed));
+  mix(scope);
   for (const Value& value : bound.args) mix(value.hash());
   for (const auto& [name, value] : bound.kwargs) mix(value.hash());
   return hash;
@@ -29,15 +32,18 @@ bool may_merge(const BoundSymbol& bound) {
 
 bool same_results(const Value& a, const Value& b) {
   if (a.kind() != b.kind()) return false;
-  if (!a.is_tensor()) return true;
-  const TensorProxy& x = a.tensor();
-  const TensorProxy& y = b.tensor();
-  return x.requires_grad == y.requires_grad && x.tags == y.tags;
+  return !a.is_tensor() || a.tensor().requires_grad == b.tensor().requires_grad;
 }
 
 bool same_expression(const BoundSymbol& a, const BoundSymbol& b) {
-  return a.symbol == b.symbol && a.tags == b.tags && a.implementation == b.implementation && a.args == b.args &&
-         a.kwargs == b.kwargs && std::ranges::equal(a.outputs, b.outputs, same_results);
+  return a.symbol == b.symbol && a.implementation == b.implementation && a.args == b.args && a.kwargs == b.kwargs &&
+         std::ranges::equal(a.outputs, b.outputs, same_results);
+}
+
+bool same_tags(const BoundSymbol& a, const BoundSymbol& b) {
+  return a.tags == b.tags && std::ranges::equal(a.outputs, b.outputs, [](const Value& x, const Value& y) {
+           return !x.is_tensor() || x.tensor().tags == y.tensor().tags;
+         });
 }
 
 /// The first position with a hash: open addressing, never more than half full.
@@ -63,14 +69,19 @@ class FirstPositions {
 
 class Merging {
  public:
-  explicit Merging(const Trace& trace)
-      : trace_(trace), merged_(trace.next_id), is_returned_(trace.next_id, false), first_(trace.bound_symbols.size()) {
+  Merging(const Trace& trace, std::span<const int> group_of)
+      : trace_(trace),
+        group_of_(group_of),
+        merged_(trace.next_id),
+        is_returned_(trace.next_id, false),
+        first_(trace.bound_symbols.size()) {
     if (trace.bound_symbols.empty()) return;
     const std::vector<int> roots = view_roots(trace.bound_symbols.read(), trace.next_id);
     for_each_use(trace.bound_symbols.back(), [&](int id) { is_returned_[id] = is_returned_[roots[id]] = true; });
   }
 
-  Trace run() {
+  /// None if there is nothing to merge.
+  std::optional<Trace> run() {
     const std::span<const BoundSymbol> symbols = trace_.bound_symbols.read();
     BoundSymbol renamed;
     for (size_t i = 0; i < symbols.size(); ++i) {
@@ -80,23 +91,30 @@ class Merging {
         merged_.apply(renamed);
         bound = &renamed;
       }
-      if (may_merge(*bound) && merge(*bound, i)) continue;
+      if (is_in_group(i) && may_merge(*bound) && merge(*bound, i)) continue;
       if (is_merging_) kept_.push_back(*bound);
     }
-    if (!is_merging_) return trace_;
+    if (!is_merging_) return std::nullopt;
     Trace out = without_symbols(trace_);
     out.bound_symbols = std::move(kept_);
     return out;
   }
 
  private:
+  bool is_in_group(size_t position) const { return group_of_.empty() || group_of_[position] >= 0; }
+  // A recomputed op is not merged with the first time, unless both are in one group.
+  size_t scope_of(const BoundSymbol& bound, size_t position) const {
+    return group_of_.empty() ? bound.tags.has(Tag::recomputed) : static_cast<size_t>(group_of_[position]);
+  }
+
   // Merges the op into an equal earlier one, if there is one.
   bool merge(const BoundSymbol& bound, size_t position) {
     const int at = is_merging_ ? static_cast<int>(kept_.size()) : static_cast<int>(position);
-    const int found = first_.find_or_add(hash_of(bound), at);
+    const int found = first_.find_or_add(hash_of(bound, scope_of(bound, position)), at);
     if (found == at) return false;
     const BoundSymbol& first = is_merging_ ? kept_[found] : trace_.bound_symbols[found];
     if (!same_expression(first, bound) || both_returned(first, bound)) return false;
+    if (group_of_.empty() && !same_tags(first, bound)) return false;
     for (size_t i = 0; i < bound.outputs.size(); ++i)
       if (const int id = proxy_id(bound.outputs[i]); id >= 0) merged_.set(id, first.outputs[i]);
     if (!is_merging_) {
@@ -118,6 +136,7 @@ class Merging {
   }
 
   const Trace& trace_;
+  std::span<const int> group_of_;  // by op; empty: the whole trace is one group
   Substitution merged_;
   std::vector<char> is_returned_;  // by id: results, and the bases of views among them
   FirstPositions first_;
@@ -134,6 +153,10 @@ class Merging {
 ///   t1 = sin(t_0)               ->     t2 = mul(t0, t0)
 ///   t2 = mul(t0, t1)                   return t2
 ///   return t2
-Trace eliminate_common_subexpressions(const Trace& trace) { return Merging(trace).run(); }
+Trace eliminate_common_subexpressions(const Trace& trace) { return Merging(trace, {}).run().value_or(trace); }
+
+std::optional<Trace> merge_within_groups(const Trace& trace, std::span<const int> group_of) {
+  return Merging(trace, group_of).run();
+}
 
 }  // namespace fulgurite

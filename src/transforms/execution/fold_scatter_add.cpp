@@ -5,6 +5,7 @@
 #include <fulgurite/symbol.h>
 
 #include "executors/registry.h"
+#include "ir/analysis/sizes.h"
 #include "ir/analysis/trace_values.h"
 #include "ir/analysis/uses.h"
 #include "transforms/execution/plain_sum.h"
@@ -39,11 +40,6 @@ class ScatterFolder {
  private:
   const BoundSymbol& op(int i) const { return trace_.bound_symbols.read()[static_cast<size_t>(i)]; }
 
-  static int64_t bytes_of(const TensorProxy& proxy) {
-    int64_t bytes = size_of(proxy.dtype);
-    for (const Int size : proxy.shape) bytes *= size.hint();
-    return bytes;
-  }
   static bool is_eager(const BoundSymbol& bound) {
     return bound.implementation && bound.implementation->executor == "eager";
   }

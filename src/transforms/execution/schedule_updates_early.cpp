@@ -5,6 +5,7 @@
 #include <fulgurite/symbol.h>
 
 #include "executors/fusion/dependency_graph.h"
+#include "ir/analysis/sizes.h"
 #include "ir/analysis/trace_values.h"
 #include "ir/analysis/uses.h"
 #include "ir/analysis/view_roots.h"
@@ -97,10 +98,7 @@ class UpdateScheduler {
   static bool is_small(const BoundSymbol& bound) {
     bool is_small = true;
     for_each_output(bound, [&](const Value& output) {
-      int64_t count = 1;
-      if (output.is_tensor())
-        for (const Int size : output.tensor().shape) count *= size.hint();
-      is_small = is_small && output.is_tensor() && count <= max_unordered_elements;
+      is_small = is_small && output.is_tensor() && element_count(output) <= max_unordered_elements;
     });
     return is_small;
   }

@@ -201,7 +201,7 @@ class Recomputation {
 
   bool is_copied(int id) const { return !is_of_caller_.empty() && is_of_caller_[id] && producer_[id] < 0; }
 
-  /// What keeping a value costs when a byte is worth so much. An argument that the caller may overwrite is copied.
+  /// The cost of keeping a value when a byte is worth so much. An argument that the caller may overwrite is copied.
   int64_t price(int id, int64_t min_saving) const {
     const int root = root_[id];
     if (!is_of_caller_.empty() && is_of_caller_[root]) {

@@ -4,6 +4,7 @@
 
 #include <fulgurite/symbol.h>
 
+#include "ir/analysis/sizes.h"
 #include "ir/analysis/uses.h"
 #include "ir/custom_function.h"
 #include "ir/structural.h"
@@ -43,13 +44,6 @@ bool is_recomputable_op(const BoundSymbol& bound) {
 }
 
 }  // namespace
-
-int64_t bytes_of(const Value& value) {
-  if (!value.is_tensor()) return value.is_proxy() ? 8 : 0;
-  int64_t count = 1;
-  for (const Int size : value.tensor().shape) count *= size.hint();
-  return count * size_of(value.tensor().dtype);
-}
 
 int64_t copying(const Value& value) { return call_cost + 2 * bytes_of(value); }
 

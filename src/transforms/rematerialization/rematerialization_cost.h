@@ -26,7 +26,5 @@ class SymbolBySymbolCost final : public RecomputationCost {
 
 /// Bytes moved to copy a value.
 int64_t copying(const Value&);
-/// Bytes of a tensor's elements, 8 for a number.
-int64_t bytes_of(const Value&);
 
 }  // namespace fulgurite
