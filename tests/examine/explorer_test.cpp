@@ -43,6 +43,16 @@ std::vector<std::string> statements(const json::Node& data, const json::Node& st
 
 }  // namespace
 
+TEST("the page has a colour for each of the library's executors") {
+  const auto f = jit(chain);
+  f(ones({2}), ones({2}));
+  const std::string page = examine::html(f);
+  for (const std::string& name : default_executors()) {
+    expect(page.find("--" + name + ": #") != std::string::npos, name);
+    expect(page.find("'" + name + "'") != std::string::npos, name);
+  }
+}
+
 TEST("the page has every stage of forward and backward, op by op") {
   const auto f = jit(chain, {.executors = {"fuser"}});
   const Tensor x = randn({4, 6}).requires_grad_();
@@ -127,7 +137,8 @@ TEST("with a profile the stages as run have their costs, and memory is always th
 }
 
 TEST(
-    "pieces of a function with graph breaks have groups of their own; with symbols the stage for these sizes is the last") {
+    "pieces of a function with graph breaks have groups of their own; with symbols the stage for these sizes is the "
+    "last") {
   const auto f = jit([](Tensor x) {
     const Tensor y = tanh(x);
     graph_break();

@@ -1,10 +1,26 @@
-// What the page shows: lines, stages, what each pass changed, who makes and who uses a value.
+// The content of the page: lines, stages, the changes of each pass, the definitions and uses of values.
 
 const given = JSON.parse(document.getElementById('data').textContent);
-const Kind = {argument: 0, call: 1, unpacking: 2, deletion: 3, result: 4};
+const Kind = {
+  argument: 0,
+  call: 1,
+  unpacking: 2,
+  deletion: 3,
+  result: 4
+};
 
-const lines = given.lines.map(([kind, text, types, outputs, executor, source, inside, origins, backward]) =>
-  ({kind, text, types, outputs, names: outputs ? outputs.split(' ') : [], executor, source, inside, origins, backward}));
+const lines = given.lines.map(([kind, text, types, outputs, executor, source, inside, origins, backward]) => ({
+                                kind,
+                                text,
+                                types,
+                                outputs,
+                                names: outputs ? outputs.split(' ') : [],
+                                executor,
+                                source,
+                                inside,
+                                origins,
+                                backward
+                              }));
 
 const words = /[A-Za-z_]\w*/g;
 
@@ -15,19 +31,28 @@ class Stage {
     this.isLast = place === group.count - 1;
     this.folds = new Map();  // what the reader has opened (true) or closed (false)
   }
-  get key() { return `${this.group.name.replace(/, /g, '-').replace(/ /g, '')}.${this.place}`; }
-  get previous() { return this.place > 0 ? this.group.stages[this.place - 1] : null; }
-  line(place) { return lines[this.ids[place]]; }
+  get key() {
+    return `${this.group.name.replace(/, /g, '-').replace(/ /g, '')}.${this.place}`;
+  }
+  get previous() {
+    return this.place > 0 ? this.group.stages[this.place - 1] : null;
+  }
+  line(place) {
+    return lines[this.ids[place]];
+  }
   /// Its text on one row.
-  text(place) { return this.line(place).text.replace(/\s*\n\s*/g, ' '); }
+  text(place) {
+    return this.line(place).text.replace(/\s*\n\s*/g, ' ');
+  }
 
   /// By name, where a value is made; what is made inside of a line is made there.
   get definitions() {
     if (this.definitions_) return this.definitions_;
     const made = new Map();
     this.ids.forEach((id, place) => lines[id].names.forEach(name => made.has(name) || made.set(name, place)));
-    this.ids.forEach((id, place) => lines[id].inside.forEach(([, inner]) =>
-      lines[inner].names.forEach(name => made.has(name) || made.set(name, place))));
+    this.ids.forEach(
+        (id, place) => lines[id].inside.forEach(
+            ([, inner]) => lines[inner].names.forEach(name => made.has(name) || made.set(name, place))));
     return this.definitions_ = made;
   }
   /// By name, where a value is used, in order; deletions left out.
@@ -51,10 +76,12 @@ class Stage {
     return [...found];
   }
 
-  /// What the pass that made this stage did: for each line 'added', 'changed', 'claimed' or '', and what is gone, by the line it stood behind.
+  /// The changes of the pass that made this stage: for each line 'added', 'changed', 'claimed' or '', and the removed
+  /// lines by the line that they stood behind.
   get changes() {
     if (this.changes_) return this.changes_;
-    const status = new Array(this.ids.length).fill(''), gone = new Map(), before = new Map(), counts = {added: 0, gone: 0, changed: 0, claimed: 0};
+    const status = new Array(this.ids.length).fill(''), gone = new Map(), before = new Map(),
+          counts = {added: 0, gone: 0, changed: 0, claimed: 0};
     const result = {status, gone, before, counts};
     if (!this.previous) return this.changes_ = result;
     const keyOf = line => line.kind === Kind.argument ? 'argument ' + line.outputs : line.outputs || line.text;
@@ -100,7 +127,9 @@ class Stage {
     const cost = this.isLast && this.group.cost && this.group.cost[place - this.group.arguments];
     return cost || null;
   }
-  alive(place) { return this.isLast && this.group.alive ? this.group.alive[place - this.group.arguments] : undefined; }
+  alive(place) {
+    return this.isLast && this.group.alive ? this.group.alive[place - this.group.arguments] : undefined;
+  }
 }
 
 const groups = given.groups.map(raw => {
@@ -112,10 +141,12 @@ const groups = given.groups.map(raw => {
 });
 const stages = groups.flatMap(group => group.stages);
 /// The forward of a backward's piece, and the other way round.
-const partnerOf = group => groups.find(other => other !== group && !other.name.startsWith('prologue') &&
-  other.name.replace(/^\w+/, '') === group.name.replace(/^\w+/, ''));
+const partnerOf = group => groups.find(
+    other => other !== group && !other.name.startsWith('prologue') &&
+        other.name.replace(/^\w+/, '') === group.name.replace(/^\w+/, ''));
 
-/// [stage, place, why] of the lines on the other side that belong to a line: a forward line's backward lines, or the other way round.
+/// [stage, place, why] of the lines on the other side that belong to a line: a forward line's backward lines, or the
+/// other way round.
 function partners(stage, place) {
   const group = partnerOf(stage.group);
   if (!group || stage.group.name.startsWith('prologue')) return [];
@@ -153,7 +184,12 @@ const rateText = (rate, unit) => amountText(rate, ['', 'k', 'M', 'G', 'T'].map(p
 const largest = list => list.reduce((most, value) => Math.max(most, value), 0);
 const percent = part => (100 * part).toFixed(part < 0.0995 ? 1 : 0) + ' %';
 const plural = (count, word) => `${count.toLocaleString('en')} ${word}${count === 1 ? '' : 's'}`;
-const shadeOf = executor => `var(--${!executor ? 'view' : ['eager', 'onednn', 'fuser', 'products'].includes(executor) ? executor : 'other'})`;
+const shadedExecutors = ['eager', 'onednn', 'fuser', 'gemm'];
+/// The colour of an executor; ops without one are views.
+const shadeOf = executor => {
+  if (!executor) return 'var(--view)';
+  return `var(--${shadedExecutors.includes(executor) ? executor : 'other'})`;
+};
 
 /// An element. Children are elements or texts; texts are never markup, so names may be anything.
 function h(tag, attributes = {}, ...children) {

@@ -1,16 +1,19 @@
-// What the reader does: stages, lines, keys, the search, light and dark, printing.
+// The reader's actions: stages, lines, keys, the search, light and dark, printing.
 
-const rail = document.getElementById('rail'), search = document.getElementById('search'), root = document.documentElement;
+const rail = document.getElementById('rail'), search = document.getElementById('search'),
+      root = document.documentElement;
 
 function drawRail() {
   rail.replaceChildren(...groups.flatMap(group => [h('h2', {}, group.name), ...group.stages.map(stage => {
-    const counts = h('span.counts', {}, plural(stage.ids.length, 'line'));
-    const button = h('button.stage' + (stage.isLast ? '.last' : ''), {title: stage.title}, stage.title, counts);
-    button.addEventListener('click', () => show(stage));
-    stage.button = button;
-    return button;
-  })]));
-  // What each pass changed is looked up when there is time.
+                                           const counts = h('span.counts', {}, plural(stage.ids.length, 'line'));
+                                           const button =
+                                               h('button.stage' + (stage.isLast ? '.last' : ''), {title: stage.title},
+                                                 stage.title, counts);
+                                           button.addEventListener('click', () => show(stage));
+                                           stage.button = button;
+                                           return button;
+                                         })]));
+  // The changes of each pass are looked up when there is time.
   const waiting = [...stages], later = work => setTimeout(work, 5);
   const countNext = () => {
     const stage = waiting.shift();
@@ -25,8 +28,10 @@ function countChanges(stage) {
   if (!stage.previous) return;
   const {added, gone, changed, claimed} = stage.changes.counts;
   const counts = stage.button.querySelector('.counts');
-  counts.replaceChildren(plural(stage.ids.length, 'line'), ...[[added, '+', 'plus'], [gone, '−', 'minus'], [changed + claimed, '~', 'tilde']]
-    .flatMap(([count, sign, kind]) => count ? ['  ', h('span.' + kind, {}, sign + count)] : []));
+  counts.replaceChildren(
+      plural(stage.ids.length, 'line'),
+      ...[[added, '+', 'plus'], [gone, '−', 'minus'], [changed + claimed, '~', 'tilde']].flatMap(
+          ([count, sign, kind]) => count ? ['  ', h('span.' + kind, {}, sign + count)] : []));
 }
 
 /// Looks at a stage, and at one of its lines if one is given.
@@ -50,12 +55,14 @@ function show(stage, place = -1) {
 }
 
 /// The lines that use what a line makes.
-const usersOf = place => view.stage.line(place).names.flatMap(name => view.stage.uses.get(name) || []).sort((a, b) => a - b);
+const usersOf = place =>
+    view.stage.line(place).names.flatMap(name => view.stage.uses.get(name) || []).sort((a, b) => a - b);
 
 function select(place, centre = false) {
   const {stage} = view;
   view.place = place;
-  view.linked = new Set(place < 0 ? [] : stage.argumentsOf(place).map(name => stage.definitions.get(name)).concat(usersOf(place)));
+  view.linked = new Set(
+      place < 0 ? [] : stage.argumentsOf(place).map(name => stage.definitions.get(name)).concat(usersOf(place)));
   if (place >= 0) reveal(place, centre && !view.rowOf.has(place));
   paint(true);
   inspector.replaceChildren(...(place < 0 ? overview() : inspectLine(stage, place)).flat().filter(Boolean));
@@ -82,17 +89,20 @@ function step(by) {
 }
 function stepTo(places, by = 1) {
   if (!places.length) return;
-  const next = by > 0 ? places.find(place => place > view.place) : [...places].reverse().find(place => place < view.place);
+  const next =
+      by > 0 ? places.find(place => place > view.place) : [...places].reverse().find(place => place < view.place);
   select(next !== undefined ? next : by > 0 ? places[0] : places[places.length - 1], true);
 }
 function stepStage(by) {
   const next = stages[stages.indexOf(view.stage) + by];
   if (!next) return;
   // The same line there, if it has it.
-  const name = view.place >= 0 ? view.stage.line(view.place).names[0] : undefined, at = name === undefined ? undefined : next.definitions.get(name);
+  const name = view.place >= 0 ? view.stage.line(view.place).names[0] : undefined,
+        at = name === undefined ? undefined : next.definitions.get(name);
   show(next, at === undefined ? -1 : at);
 }
-const changedPlaces = () => view.stage.changes.status.flatMap((kind, place) => kind || view.stage.changes.gone.has(place) ? [place] : []);
+const changedPositions = () =>
+    view.stage.changes.status.flatMap((kind, place) => kind || view.stage.changes.gone.has(place) ? [place] : []);
 function toggle(open) {
   const line = view.place >= 0 && view.stage.line(view.place);
   if (line && line.inside.length) fold('line ' + view.place, open);
@@ -114,10 +124,12 @@ function slowest() {
 function find(query) {
   view.query = query.trim().toLowerCase();
   view.found = new Set();
-  if (view.query) view.stage.ids.forEach((id, place) => {
-    const line = lines[id], texts = [line.text, line.types, line.executor, line.source >= 0 ? sourceText(line.source) : ''];
-    if (texts.some(text => text.toLowerCase().includes(view.query))) view.found.add(place);
-  });
+  if (view.query)
+    view.stage.ids.forEach((id, place) => {
+      const line = lines[id],
+            texts = [line.text, line.types, line.executor, line.source >= 0 ? sourceText(line.source) : ''];
+      if (texts.some(text => text.toLowerCase().includes(view.query))) view.found.add(place);
+    });
 }
 
 search.addEventListener('input', () => {
@@ -141,18 +153,37 @@ search.addEventListener('keydown', event => {
 
 const first = () => select(lineRows()[0].place), last = () => select(lineRows().pop().place);
 const keys = {
-  j: () => step(1), k: () => step(-1), ArrowDown: () => step(1), ArrowUp: () => step(-1), PageDown: () => step(20), PageUp: () => step(-20),
-  g: first, G: last, Home: first, End: last,
-  '[': () => stepStage(-1), ']': () => stepStage(1), n: () => stepTo(changedPlaces()), p: () => stepTo(changedPlaces(), -1),
-  ArrowRight: () => toggle(true), ArrowLeft: () => toggle(false),
+  j: () => step(1),
+  k: () => step(-1),
+  ArrowDown: () => step(1),
+  ArrowUp: () => step(-1),
+  PageDown: () => step(20),
+  PageUp: () => step(-20),
+  g: first,
+  G: last,
+  Home: first,
+  End: last,
+  '[': () => stepStage(-1),
+  ']': () => stepStage(1),
+  n: () => stepTo(changedPositions()),
+  p: () => stepTo(changedPositions(), -1),
+  ArrowRight: () => toggle(true),
+  ArrowLeft: () => toggle(false),
   Enter: () => view.found.size ? stepTo([...view.found]) : toggle(!view.stage.folds.get('line ' + view.place)),
-  d: () => view.place >= 0 && stepTo(view.stage.argumentsOf(view.place).slice(0, 1).map(name => view.stage.definitions.get(name))),
+  d: () => view.place >= 0 &&
+      stepTo(view.stage.argumentsOf(view.place).slice(0, 1).map(name => view.stage.definitions.get(name))),
   u: () => view.place >= 0 && stepTo(usersOf(view.place)),
-  f: other, h: slowest, o: () => select(-1), Escape: () => select(-1), t: () => setTheme(root.dataset.theme === 'dark' ? 'light' : 'dark'),
-  '/': () => search.focus(), '?': () => document.getElementById('keys').showModal(),
+  f: other,
+  h: slowest,
+  o: () => select(-1),
+  Escape: () => select(-1),
+  t: () => setTheme(root.dataset.theme === 'dark' ? 'light' : 'dark'),
+  '/': () => search.focus(),
+  '?': () => document.getElementById('keys').showModal(),
 };
 document.addEventListener('keydown', event => {
-  if (event.target === search || event.ctrlKey || event.metaKey || event.altKey || document.getElementById('keys').open) return;
+  if (event.target === search || event.ctrlKey || event.metaKey || event.altKey || document.getElementById('keys').open)
+    return;
   const act = keys[event.key];
   if (!act) return;
   event.preventDefault();
@@ -192,7 +223,8 @@ strip.addEventListener('click', event => {
 strip.addEventListener('mousemove', event => {
   const place = placeInStrip(event.offsetX);
   const cost = place === undefined ? null : view.stage.cost(place);
-  strip.title = place === undefined ? '' : view.stage.text(place).slice(0, 200) + (cost ? '\n' + timeText(cost[0]) : '');
+  strip.title =
+      place === undefined ? '' : view.stage.text(place).slice(0, 200) + (cost ? '\n' + timeText(cost[0]) : '');
 });
 pane.addEventListener('scroll', () => paint());
 window.addEventListener('resize', () => {
@@ -217,10 +249,15 @@ window.addEventListener('beforeprint', () => {
   printout.theme = theme;
   setTheme('light');
   printout.replaceChildren(
-    ...(given.profile ? [h('.columns', {}, h('div', {}, h('h2', {}, 'Time by operator'), costTable(given.profile.operators, 12)),
-                           h('div', {}, h('h2', {}, 'Time by line of the code'), costTable(given.profile.sources, 12)))] : []),
-    ...(run.length ? [h('.columns', {}, run.map(group => h('div', {}, h('h2', {}, `Memory of the ${group.name}`), memoryPicture(group))))] : []),
-    h('h2', {}, `${stage.group.name}: ${stage.title}`), ...rowsOf(stage, true).map(row => rowElement(row, stage)));
+      ...(given.profile ?
+              [h('.columns', {}, h('div', {}, h('h2', {}, 'Time by operator'), costTable(given.profile.operators, 12)),
+                 h('div', {}, h('h2', {}, 'Time by line of the code'), costTable(given.profile.sources, 12)))] :
+              []),
+      ...(run.length ?
+              [h('.columns', {},
+                 run.map(group => h('div', {}, h('h2', {}, `Memory of the ${group.name}`), memoryPicture(group))))] :
+              []),
+      h('h2', {}, `${stage.group.name}: ${stage.title}`), ...rowsOf(stage, true).map(row => rowElement(row, stage)));
 });
 window.addEventListener('afterprint', () => {
   printout.replaceChildren();
@@ -228,13 +265,17 @@ window.addEventListener('afterprint', () => {
 });
 
 // At first: what the address says, or the forward as it ran.
-setTheme(new URLSearchParams(location.search).get('theme') || (window.matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light'));
+setTheme(
+    new URLSearchParams(location.search).get('theme') ||
+    (window.matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light'));
 document.title = given.title + ': Fulgurite explorer';
 document.getElementById('title').textContent = given.title;
 drawRail();
 function showAddress() {
-  const parts = decodeURIComponent(location.hash.slice(1)).split('.'), stage = stages.find(s => s.key === parts.slice(0, 2).join('.'));
-  const asRun = (groups.find(group => group.cost) || groups.find(group => group.name.startsWith('forward')) || groups[0]).last;
+  const parts = decodeURIComponent(location.hash.slice(1)).split('.'),
+        stage = stages.find(s => s.key === parts.slice(0, 2).join('.'));
+  const asRun =
+      (groups.find(group => group.cost) || groups.find(group => group.name.startsWith('forward')) || groups[0]).last;
   if (stage) countChanges(stage);
   const place = Number(parts[2]);
   show(stage || asRun, stage && parts[2] !== undefined && place < stage.ids.length ? place : -1);

@@ -1,6 +1,7 @@
 // The strip above the trace, and memory over time.
 
-const strip = document.getElementById('strip'), canvas = strip.querySelector('canvas'), stripText = document.getElementById('strip-text');
+const strip = document.getElementById('strip'), canvas = strip.querySelector('canvas'),
+      stripText = document.getElementById('strip-text');
 const palette = new Map();  // of the theme
 function colour(name) {
   if (!palette.has(name)) palette.set(name, getComputedStyle(document.documentElement).getPropertyValue(name).trim());
@@ -28,8 +29,8 @@ function drawMemory(pen, stage, whole, {left, right, floor, room}) {
   pen.stroke(path);
 }
 
-/// As run: a bar for each line, as wide as it took long and as high as it uses the machine, with memory behind. Before: where the pass
-/// changed something.
+/// As run: a bar for each line, as wide as it took long and as high as it uses the machine, with memory behind. Before:
+/// where the pass changed something.
 function drawStrip() {
   const {stage} = view, width = strip.clientWidth, height = strip.clientHeight, scale = window.devicePixelRatio || 1;
   canvas.width = width * scale;
@@ -57,13 +58,15 @@ function drawStrip() {
       at += wide;
     });
     pen.globalAlpha = 1;
-    stripText.textContent = `${timeText(whole)}: width is time, height the share of the machine's limit; behind it memory`;
+    stripText.textContent =
+        `${timeText(whole)}: width is time, height the share of the machine's limit; behind it memory`;
   } else {
     const {status, gone, counts} = stage.changes, wide = (right - left) / Math.max(1, stage.ids.length);
     stage.ids.forEach((id, place) => {
       const x = left + place * wide, kind = status[place];
       pen.fillStyle = kind ? colour(kind === 'claimed' ? '--onednn' : '--' + kind) : colour('--rule');
-      pen.fillRect(x, floor - (kind ? room : room * 0.35), Math.max(0.6, wide - (wide > 3 ? 1 : 0)), kind ? room : room * 0.35);
+      pen.fillRect(
+          x, floor - (kind ? room : room * 0.35), Math.max(0.6, wide - (wide > 3 ? 1 : 0)), kind ? room : room * 0.35);
       if (gone.has(place)) {
         pen.fillStyle = colour('--gone');
         pen.fillRect(x + wide - 0.75, floor - room, 1.5, room);
@@ -74,8 +77,10 @@ function drawStrip() {
       }
       strip.bars.push([x, x + wide, place]);
     });
-    const said = ['added', 'gone', 'changed', 'claimed'].filter(kind => counts[kind]).map(kind => `${counts[kind]} ${kind}`);
-    stripText.textContent = stage.previous ? said.length ? said.join(', ') : 'this pass found nothing to do' : plural(stage.ids.length, 'line');
+    const said =
+        ['added', 'gone', 'changed', 'claimed'].filter(kind => counts[kind]).map(kind => `${counts[kind]} ${kind}`);
+    stripText.textContent = stage.previous ? said.length ? said.join(', ') : 'this pass found nothing to do' :
+                                             plural(stage.ids.length, 'line');
   }
 }
 
@@ -92,18 +97,29 @@ function memoryPicture(group) {
     return element;
   };
   const label = `Memory: ${bytesText(most)} at the peak`;
-  const picture = make('svg', {viewBox: `0 0 ${width} ${height + 14}`, class: 'picture', role: 'img', 'aria-label': label});
+  const picture =
+      make('svg', {viewBox: `0 0 ${width} ${height + 14}`, class: 'picture', role: 'img', 'aria-label': label});
   let path = `M0 ${y(group.inputs).toFixed(1)}`;
   group.alive.forEach((bytes, i) => path += `V${y(bytes).toFixed(1)}H${x(i).toFixed(1)}`);
-  picture.append(make('path', {d: `${path}L${width} ${height}L0 ${height}Z`, style: 'fill:var(--memory-ground)'}),
-                 make('path', {d: path, style: 'fill:none;stroke:var(--memory);stroke-width:1.4'}));
-  picture.append(make('line', {x1: 0, x2: width, y1: y(group.inputs), y2: y(group.inputs), style: 'stroke:var(--faint);stroke-dasharray:2 3'}),
-                 make('text', {x: 0, y: height + 12}, `inputs ${bytesText(group.inputs)}`));
+  picture.append(
+      make('path', {d: `${path}L${width} ${height}L0 ${height}Z`, style: 'fill:var(--memory-ground)'}),
+      make('path', {d: path, style: 'fill:none;stroke:var(--memory);stroke-width:1.4'}));
+  picture.append(
+      make('line', {
+        x1: 0,
+        x2: width,
+        y1: y(group.inputs),
+        y2: y(group.inputs),
+        style: 'stroke:var(--faint);stroke-dasharray:2 3'
+      }),
+      make('text', {x: 0, y: height + 12}, `inputs ${bytesText(group.inputs)}`));
   if (group.peak >= 0) {
     const px = x(group.peak), end = px > width * 0.7;
-    picture.append(make('circle', {cx: px, cy: y(most), r: 3.2, style: 'fill:var(--accent)'}),
-                   make('text', {x: px + (end ? -7 : 7), y: y(most) + 3, 'text-anchor': end ? 'end' : 'start'},
-                        `${bytesText(most)} after line ${group.peak + group.arguments}`));
+    picture.append(
+        make('circle', {cx: px, cy: y(most), r: 3.2, style: 'fill:var(--accent)'}),
+        make(
+            'text', {x: px + (end ? -7 : 7), y: y(most) + 3, 'text-anchor': end ? 'end' : 'start'},
+            `${bytesText(most)} after line ${group.peak + group.arguments}`));
   }
   picture.style.cursor = 'pointer';
   picture.addEventListener('click', event => {

@@ -3,8 +3,19 @@
 const rowHeight = 21, mostGone = 6, mostArguments = 6;
 const pane = document.getElementById('trace'), sheet = document.getElementById('sheet');
 
-/// What is looked at. Only main.js changes it, through show() and select().
-const view = {stage: null, place: -1, rows: [], found: new Set(), query: '', linked: new Set(), first: -1, last: -1, elements: new Map(), slowest: 1};
+/// The stage and the line in view. Only main.js changes them, through show() and select().
+const view = {
+  stage: null,
+  place: -1,
+  rows: [],
+  found: new Set(),
+  query: '',
+  linked: new Set(),
+  first: -1,
+  last: -1,
+  elements: new Map(),
+  slowest: 1
+};
 
 /// The rows of a stage: {kind, place, id, depth, …}.
 function rowsOf(stage, unfolded = false) {
@@ -18,15 +29,18 @@ function rowsOf(stage, unfolded = false) {
     if (ids.length > mostGone) rows.push({kind: 'folded', key, open, status: 'gone', text});
     if (open) ids.forEach(id => rows.push({kind: 'gone', id, status: 'gone'}));
   };
-  const count = stage.ids.findIndex(id => lines[id].kind !== Kind.argument), some = count < 0 ? stage.ids.length : count;
+  const count = stage.ids.findIndex(id => lines[id].kind !== Kind.argument),
+        some = count < 0 ? stage.ids.length : count;
   rows.push({kind: 'head', text: stage.name});
-  if (some > mostArguments) rows.push({kind: 'folded', key: 'arguments', open: isOpen('arguments', false), text: plural(some, 'argument')});
+  if (some > mostArguments)
+    rows.push({kind: 'folded', key: 'arguments', open: isOpen('arguments', false), text: plural(some, 'argument')});
   addGone(-1);
   let source = -1;
   stage.ids.forEach((id, place) => {
     const line = lines[id];
     if (line.kind === Kind.argument) {
-      if (some <= mostArguments || isOpen('arguments', false)) rows.push({kind: 'line', id, place, status: status[place]});
+      if (some <= mostArguments || isOpen('arguments', false))
+        rows.push({kind: 'line', id, place, status: status[place]});
       addGone(place);
       return;
     }
@@ -49,7 +63,8 @@ const keywords = new Set(['auto', 'return', 'del', 'true', 'false', 'Tensor', 'I
 function code(text, stage, made = []) {
   const out = h('span.code'), parts = text.match(subgraphs) || [];
   parts.forEach((part, i) => {
-    if (stage && stage.definitions.has(part)) out.append(h(made.includes(part) ? 'span.value.made' : 'span.value', {'data-value': part}, part));
+    if (stage && stage.definitions.has(part))
+      out.append(h(made.includes(part) ? 'span.value.made' : 'span.value', {'data-value': part}, part));
     else if (/^"/.test(part)) out.append(h('span.string', {}, part));
     else if (/^-?\d/.test(part)) out.append(h('span.literal', {}, part));
     else if (keywords.has(part)) out.append(h('span.word', {}, part));
@@ -93,20 +108,28 @@ function rowElement(row, stage) {
     number(isLine ? row.place : '');
     if (hasCost) {
       const cost = isLine && stage.cost(row.place), part = cost ? Math.min(100, 100 * cost[0] / view.slowest) : 0;
-      element.append(cost ? h('span.time', {style: `--part:${part}%; --shade:${shadeOf(line.executor)}`}, timeText(cost[0])) : h('span.time'));
+      element.append(
+          cost ? h('span.time', {style: `--part:${part}%; --shade:${shadeOf(line.executor)}`}, timeText(cost[0])) :
+                 h('span.time'));
     }
     if (row.kind === 'inside') element.classList.add('inside');
     if (isLine && line.backward && !stage.group.isBackward) element.classList.add('backward');
-    if (line.kind === Kind.deletion || line.kind === Kind.argument) element.classList.add(line.kind === Kind.deletion ? 'quiet' : 'argument');
+    if (line.kind === Kind.deletion || line.kind === Kind.argument)
+      element.classList.add(line.kind === Kind.deletion ? 'quiet' : 'argument');
     if (isLine && row.place === view.place) element.classList.add('selected');
     if (isLine && view.found.has(row.place)) element.classList.add('found');
     if (isLine && view.linked.has(row.place)) element.classList.add('linked');
-    element.append(h('span.dot', {style: `--shade:${isLine && line.executor ? shadeOf(line.executor) : 'transparent'}`}));
-    element.append(h('span.fold', row.foldable ? {'data-fold': 'line ' + row.place} : {}, row.foldable ? (row.open ? '▾' : '▸') : ''));
+    element.append(
+        h('span.dot', {style: `--shade:${isLine && line.executor ? shadeOf(line.executor) : 'transparent'}`}));
+    element.append(
+        h('span.fold', row.foldable ? {'data-fold': 'line ' + row.place} : {},
+          row.foldable ? (row.open ? '▾' : '▸') : ''));
     const text = line.text.replace(/\s*\n\s*/g, ' ');
-    element.append(code('  '.repeat(row.depth || 0) + (text.length > 400 ? text.slice(0, 400) + ' …' : text), stage, line.names));
+    element.append(
+        code('  '.repeat(row.depth || 0) + (text.length > 400 ? text.slice(0, 400) + ' …' : text), stage, line.names));
     if (line.types && line.kind !== Kind.unpacking) {
-      const types = line.types.split('\n').map(type => type.slice(type.indexOf(': ') + 2).replace(/^cpu /, '')).join(', ');
+      const types =
+          line.types.split('\n').map(type => type.slice(type.indexOf(': ') + 2).replace(/^cpu /, '')).join(', ');
       element.append(h('span.type', {}, types.length > 120 ? types.slice(0, 120) + ' …' : types));
     }
     if (isLine && line.executor && line.executor !== 'eager')
@@ -127,7 +150,8 @@ function paint(force = false) {
   const first = Math.max(0, Math.floor(pane.scrollTop / rowHeight) - around);
   const last = Math.min(view.rows.length, Math.ceil((pane.scrollTop + pane.clientHeight) / rowHeight) + around);
   if (!force && first >= view.first && last <= view.last && view.last - view.first < last - first + 4 * around) {
-    const above = pane.scrollTop / rowHeight - view.first, below = view.last - (pane.scrollTop + pane.clientHeight) / rowHeight;
+    const above = pane.scrollTop / rowHeight - view.first,
+          below = view.last - (pane.scrollTop + pane.clientHeight) / rowHeight;
     if ((first === 0 || above > around / 2) && (last === view.rows.length || below > around / 2)) return;
   }
   view.first = first;
@@ -178,5 +202,6 @@ function reveal(place, always = false) {
 const lit = document.head.appendChild(document.createElement('style'));
 function light(name) {
   const value = `[data-value="${CSS.escape(name || '')}"]`;
-  lit.textContent = name ? `${value} { background: var(--lit); } .made${value} { outline: 1px solid var(--accent); }` : '';
+  lit.textContent =
+      name ? `${value} { background: var(--lit); } .made${value} { outline: 1px solid var(--accent); }` : '';
 }
