@@ -3,7 +3,8 @@
 
 add_library(fulgurite_settings INTERFACE)
 # g++ 12 reports faults in the standard library's own strings (restrict) and variants (maybe-uninitialized).
-target_compile_options(fulgurite_settings INTERFACE -Wall -Wextra "$<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-maybe-uninitialized>"
+target_compile_options(fulgurite_settings INTERFACE -Wall -Wextra
+  "$<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-maybe-uninitialized>"
                        $<$<BOOL:${FULGURITE_WERROR}>:-Werror>)
 if(FULGURITE_SANITIZE)
   # Optimising sanitizer instrumentation triples the compile time. Programs are not optimised: their time is the
@@ -18,7 +19,8 @@ endif()
 # target include are precompiled. A build without them finds missing includes.
 set(fulgurite_standard_headers)
 if(FULGURITE_PRECOMPILED_HEADERS)
-  foreach(header algorithm array cstdint functional initializer_list map memory optional ostream set span string string_view tuple
+  foreach(header algorithm array cstdint functional initializer_list map memory optional ostream set span string
+    string_view tuple
           unordered_map utility variant vector)
     list(APPEND fulgurite_standard_headers <${header}>)
   endforeach()
@@ -26,7 +28,8 @@ endif()
 function(precompile_headers target)
   if(fulgurite_standard_headers)
     target_precompile_headers(${target} PRIVATE ${fulgurite_standard_headers} ${ARGN})
-    target_compile_options(${target} PRIVATE "$<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-stringop-overflow;-Wno-stringop-overread>")
+    target_compile_options(${target} PRIVATE
+      "$<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-stringop-overflow;-Wno-stringop-overread>")
   endif()
 endfunction()
 
@@ -54,12 +57,15 @@ configure_file(${PROJECT_SOURCE_DIR}/cmake/version.h.in ${PROJECT_BINARY_DIR}/in
 
 # The header of generated kernels, as text.
 set(kernel_header_definitions "")
-foreach(part vector memory math angles activations launch stream integers rows reductions wide transpose amx gemm_units gemm_register_tiles
+foreach(part vector memory math angles activations launch stream integers rows reductions wide transpose amx
+  gemm_units gemm_register_tiles
         gemm_microkernel one_lane scalar)
   set(header ${PROJECT_SOURCE_DIR}/src/codegen/device_lib/${part}.h)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})
   file(READ ${header} content)
-  string(APPEND kernel_header_definitions "extern const std::string_view ${part}_text;\nconst std::string_view ${part}_text = R\"header(${content})header\";\n\n")
+  string(APPEND kernel_header_definitions
+    "extern const std::string_view ${part}_text;\n"
+    "const std::string_view ${part}_text = R\"header(${content})header\";\n\n")
 endforeach()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/kernel_header_text.cpp.in ${PROJECT_BINARY_DIR}/kernel_header_text.cpp @ONLY)
 list(APPEND fulgurite_sources ${PROJECT_BINARY_DIR}/kernel_header_text.cpp)
@@ -71,7 +77,8 @@ foreach(part page.html style.css data.js trace.js inspector.js pictures.js main.
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
   file(READ ${file} content)
   string(REPLACE "." "_" name ${part})
-  string(APPEND explorer_definitions "extern const std::string_view ${name};\nconst std::string_view ${name} = R\"explorer(${content})explorer\";\n\n")
+  string(APPEND explorer_definitions
+    "extern const std::string_view ${name};\nconst std::string_view ${name} = R\"explorer(${content})explorer\";\n\n")
 endforeach()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/explorer_text.cpp.in ${PROJECT_BINARY_DIR}/explorer_text.cpp @ONLY)
 list(APPEND fulgurite_sources ${PROJECT_BINARY_DIR}/explorer_text.cpp)
@@ -81,11 +88,13 @@ target_include_directories(fulgurite_objects
   PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
   PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(fulgurite_objects PRIVATE fulgurite_settings)
-precompile_headers(fulgurite_objects <fulgurite/trace.h> <fulgurite/symbol.h> ${PROJECT_SOURCE_DIR}/src/support/text/text.h
+precompile_headers(fulgurite_objects <fulgurite/trace.h> <fulgurite/symbol.h>
+  ${PROJECT_SOURCE_DIR}/src/support/text/text.h
                    ${PROJECT_SOURCE_DIR}/src/tensor/tensor_impl.h ${PROJECT_SOURCE_DIR}/src/ops/core/rules.h)
 
 if(FULGURITE_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  set_source_files_properties(${PROJECT_SOURCE_DIR}/src/codegen/host_compiler/compile_kernels.cpp PROPERTIES COMPILE_DEFINITIONS FULGURITE_ADDRESSES_CHECKED)
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/src/codegen/host_compiler/compile_kernels.cpp PROPERTIES
+    COMPILE_DEFINITIONS FULGURITE_ADDRESSES_CHECKED)
 endif()
 
 # Floating-point flags of kernels, the same as in codegen/host_compiler/compile_kernels.cpp for generated ones. No
@@ -98,7 +107,8 @@ set(fulgurite_number_flags -fno-math-errno -fno-trapping-math -ffp-contract=off)
 set(fulgurite_kernel_objects)
 function(add_kernel_variant name sources)
   add_library(fulgurite_kernels_${name} OBJECT ${sources})
-  target_include_directories(fulgurite_kernels_${name} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/include
+  target_include_directories(fulgurite_kernels_${name} PRIVATE ${PROJECT_SOURCE_DIR}/include
+    ${PROJECT_BINARY_DIR}/include
                              ${PROJECT_SOURCE_DIR}/src)
   target_compile_definitions(fulgurite_kernels_${name} PRIVATE FULGURITE_KERNELS=kernels_${name})
   target_compile_options(fulgurite_kernels_${name} PRIVATE ${fulgurite_number_flags} -Wno-psabi ${ARGN})
@@ -113,7 +123,8 @@ function(add_product_variant name)
   add_library(fulgurite_products_${name} OBJECT ${PROJECT_SOURCE_DIR}/src/codegen/prebuilt_gemm/prebuilt_gemm.cpp)
   target_include_directories(fulgurite_products_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_compile_definitions(fulgurite_products_${name} PRIVATE FULGURITE_KERNELS=products_${name})
-  target_compile_options(fulgurite_products_${name} PRIVATE $<$<CONFIG:Release>:-O2> ${fulgurite_number_flags} -fno-exceptions -fno-rtti
+  target_compile_options(fulgurite_products_${name} PRIVATE $<$<CONFIG:Release>:-O2> ${fulgurite_number_flags}
+    -fno-exceptions -fno-rtti
                                                             -Wno-psabi ${ARGN})
   target_link_libraries(fulgurite_products_${name} PRIVATE fulgurite_settings)
   list(APPEND fulgurite_kernel_objects $<TARGET_OBJECTS:fulgurite_products_${name}>)
@@ -132,15 +143,18 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
   add_kernel_variant(avx512 "${fulgurite_kernel_sources}" -march=x86-64-v4 -mprefer-vector-width=512)
   # bf16 dot products, by an instruction or an AMX unit: only the kernels that gain by it, beside those of avx512, which
   # query the CPU.
-  add_kernel_variant(avx512_bf16 "${fulgurite_bf16_pair_sources}" -march=x86-64-v4 -mavx512bf16 -mprefer-vector-width=512)
-  add_kernel_variant(matrix_unit "${fulgurite_bf16_pair_sources}" -march=x86-64-v4 -mavx512bf16 -mamx-tile -mamx-bf16 -mprefer-vector-width=512)
+  add_kernel_variant(avx512_bf16 "${fulgurite_bf16_pair_sources}" -march=x86-64-v4 -mavx512bf16
+    -mprefer-vector-width=512)
+  add_kernel_variant(amx "${fulgurite_bf16_pair_sources}" -march=x86-64-v4 -mavx512bf16 -mamx-tile -mamx-bf16
+    -mprefer-vector-width=512)
   target_compile_definitions(fulgurite_objects PRIVATE FULGURITE_X86_KERNELS)
   if(NOT FULGURITE_SANITIZE)  # sanitizers look into products that are generated
     add_product_variant(avx2 -march=x86-64-v3)
     add_product_variant(avx512 -march=x86-64-v4 -mprefer-vector-width=512)
     add_product_variant(avx512_bf16 -march=x86-64-v4 -mavx512bf16 -mprefer-vector-width=512)
-    add_product_variant(matrix_unit -march=x86-64-v4 -mavx512bf16 -mamx-tile -mamx-bf16 -mprefer-vector-width=512)
-    set_source_files_properties(${PROJECT_SOURCE_DIR}/src/codegen/gemm/gemm_kernel.cpp PROPERTIES COMPILE_DEFINITIONS FULGURITE_LIBRARY_PRODUCTS)
+    add_product_variant(amx -march=x86-64-v4 -mavx512bf16 -mamx-tile -mamx-bf16 -mprefer-vector-width=512)
+    set_source_files_properties(${PROJECT_SOURCE_DIR}/src/codegen/gemm/gemm_kernel.cpp PROPERTIES COMPILE_DEFINITIONS
+      FULGURITE_LIBRARY_PRODUCTS)
   endif()
 else()
   add_kernel_variant(baseline "${fulgurite_kernel_sources}")

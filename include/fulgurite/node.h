@@ -163,7 +163,7 @@ class Node : public std::enable_shared_from_this<Node> {
   /// True for custom functions: they run even if no gradient has arrived, and may return any gradients.
   virtual bool is_custom() const { return false; }
   /// True if the last input's gradient is propagated first, to match the order of PyTorch's node.
-  virtual bool gives_last_first() const { return false; }
+  virtual bool reverse_edges() const { return false; }
   /// Hash of the graph from here to the leaves: operators, constants, dtypes, numbers of dimensions and edges, not
   /// sizes. Equal hashes do not imply equal graphs; callers must compare further.
   uint64_t structure_hash() const { return structure_hash_; }

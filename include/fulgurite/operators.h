@@ -1603,7 +1603,7 @@ Tensor random_state(Int increment, SourceLocation at = SourceLocation::here());
 std::tuple<Tensor, Tensor> scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
     const Tensor& mask, bool is_causal, Float scale, SourceLocation at = SourceLocation::here());
 /// The cotangents of attention's query, key and value, rows before heads; grad has heads before rows. The weights are
-/// computed again from the scores; logsumexp, the forward's, says how large they are and changes nothing else.
+/// recomputed from the scores and logsumexp, the forward's.
 std::tuple<Tensor, Tensor, Tensor> scaled_dot_product_attention_backward(const Tensor& grad, const Tensor& query, const
     Tensor& key, const Tensor& value, const Tensor& logsumexp, const Tensor& mask, bool is_causal, Float scale,
     SourceLocation at = SourceLocation::here());

@@ -55,39 +55,43 @@ class Kernel {
 
 /// The blocking of a GEMM's kernels: rows of a tile, columns of a panel, K in a step, steps of a K block that is all of
 /// K and of one of several, rows of a block, columns packed at a time.
-struct ProductTiles {
+struct GemmTiles {
   int tile_rows = 0, panel_rows = 0, step_depth = 0, slice_steps = 0, several_steps = 0, block_rows = 0,
       packed_numbers = 0;
 };
 /// An epilogue operand of a GEMM's kernel: a tensor of the result's sizes, or a row that broadcasts.
-struct ProductOperand {
+struct GemmOperand {
   Dtype dtype = Dtype::f32;
   bool is_row = false;
 };
 /// A GEMM: left [rows..., K], right [columns, K] or, unless it is a linear, [K, columns], the epilogue's operands, and
 /// the results [rows..., columns].
-struct ProductLayout {
+struct GemmLayout {
   Dtype left = Dtype::bf16, right = Dtype::bf16;
   Dtype number = Dtype::bf16;  // the dtype to which operands are rounded before they are multiplied
   std::vector<Dtype> results = {Dtype::bf16};
-  std::vector<ProductOperand> operands = {};
+  std::vector<GemmOperand> operands = {};
   bool is_linear = false;
-  ProductTiles tiles = {};
+  GemmTiles tiles = {};
 };
 /// The two kernels of a GEMM, run like a fusion.
-class Product {
+class Gemm {
  public:
   template <class Launch>
-  Product(void (*pack)(const Launch&, long, long), void (*multiply)(const Launch&, long, long),
-          const ProductLayout& layout)
-      : Product(reinterpret_cast<void (*)()>(pack), reinterpret_cast<void (*)()>(multiply), layout) {}
+  Gemm(void (*pack)(const Launch&, long, long), void (*multiply)(const Launch&, long, long), const GemmLayout& layout)
+      : Gemm(reinterpret_cast<void (*)()>(pack), reinterpret_cast<void (*)()>(multiply), layout) {}
   void run(std::span<const Tensor> inputs, std::span<const Tensor> results) const;
 
  private:
-  Product(void (*pack)(), void (*multiply)(), const ProductLayout&);
+  Gemm(void (*pack)(), void (*multiply)(), const GemmLayout&);
   std::shared_ptr<const void> made_;
   size_t inputs_ = 0, results_ = 0;
 };
+
+using ProductTiles [[deprecated("use GemmTiles")]] = GemmTiles;
+using ProductOperand [[deprecated("use GemmOperand")]] = GemmOperand;
+using ProductLayout [[deprecated("use GemmLayout")]] = GemmLayout;
+using Product [[deprecated("use Gemm")]] = Gemm;
 
 /// Converts a trace function's results to a list.
 inline std::vector<Tensor> tensors(const Tensor& result) { return {result}; }

@@ -243,7 +243,8 @@ struct SignatureReader {
         {"Index[]", Type::indices}};
     for (const auto& [spelling, type] : types)
       if (take(spelling)) return type;
-    throw "a parameter's type is not one of Tensor, Operand, Tensor[], Tensor?[], int, int[], float, float[], bool, str, Padding, Dtype, Device, Index[]";
+    throw "a parameter's type is not one of Tensor, Operand, Tensor[], Tensor?[], int, int[], float, float[], bool, "
+          "str, Padding, Dtype, Device, Index[]";
   }
 };
 

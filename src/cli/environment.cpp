@@ -10,7 +10,8 @@ namespace fulgurite::cli {
 void print_environment() {
   std::string out =
       "# Environment variables\n\n"
-      "The library reads these and no others. A variable whose name begins with `FULGURITE_` and that is not listed has no effect and is\n"
+      "The library reads these and no others. A variable whose name begins with `FULGURITE_` and that is not listed "
+      "has no effect and is\n"
       "named once on stderr. Unset and empty mean the same.\n\n"
       "| name | meaning | when unset |\n| --- | --- | --- |\n";
   for (const EnvironmentVariable& variable : environment_variables())

@@ -128,8 +128,8 @@ int examine(const std::vector<std::string>& arguments) {
   int64_t threads = 0;
   double seconds = 1;
   Flags flags(
-      "fulgurite examine MODEL [--library FILE] [--fusion NAME | --memory | --supported | --profile | --html FILE | --chrome FILE] "
-      "[--dtype f32|bf16] [--executors LIST] [--json]",
+      "fulgurite examine MODEL [--library FILE] [--fusion NAME | --memory | --supported | --profile | --html FILE | "
+      "--chrome FILE] [--dtype f32|bf16] [--executors LIST] [--json]",
       {"fulgurite examine mlp", "fulgurite examine gpt12l --profile --seconds 3",
        "fulgurite examine gpt12l --html gpt12l.html"});
   flags.positional("MODEL", subject.name, example_models);
@@ -192,8 +192,8 @@ int repro(const std::vector<std::string>& arguments) {
   int64_t first = 0, last = 0, seed = 0;
   bool backward = false, python = false;
   Flags flags(
-      "fulgurite repro MODEL [--library FILE] (--fusion NAME | --first I --last J [--backward]) [--dtype f32|bf16] [--python] [--seed N] "
-      "[--out FILE]",
+      "fulgurite repro MODEL [--library FILE] (--fusion NAME | --first I --last J [--backward]) [--dtype f32|bf16] "
+      "[--python] [--seed N] [--out FILE]",
       {"fulgurite repro mlp --fusion fusion0 --out fusion0.cpp", "fulgurite repro mlp --first 0 --last 3 --python"});
   flags.positional("MODEL", subject.name, example_models);
   flags.text("library", "FILE", subject.library, library_help);

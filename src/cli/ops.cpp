@@ -51,7 +51,8 @@ void print_json(const Symbol& symbol) {
   const std::string executors =
       text::join(executors_of(symbol), [](const std::string& name) { return json::quote(name); });
   std::printf(
-      "{\"name\": %s, \"signature\": %s, \"documentation\": %s, \"traits\": %s, \"gradient\": \"%s\", \"executors\": [%s]}\n",
+      "{\"name\": %s, \"signature\": %s, \"documentation\": %s, \"traits\": %s, \"gradient\": \"%s\", \"executors\": "
+      "[%s]}\n",
       json::quote(symbol.qualified_name()).c_str(), json::quote(symbol.signature.text).c_str(),
       json::quote(symbol.documentation).c_str(), json::quote(traits_text(symbol)).c_str(), gradient_text(symbol),
       executors.c_str());

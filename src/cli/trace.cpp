@@ -24,7 +24,8 @@ int trace(const std::vector<std::string>& arguments) {
   std::string stage, line;
   bool backward = false, python = false, cpp = false, associate = false;
   Flags flags(
-      "fulgurite trace MODEL [--library FILE] [--stage NAME] [--backward] [--python | --cpp] [--associate] [--forward NAME]",
+      "fulgurite trace MODEL [--library FILE] [--stage NAME] [--backward] [--python | --cpp] [--associate] "
+      "[--forward NAME]",
       {"fulgurite trace mlp --backward", "fulgurite trace mlp --stage list",
        "fulgurite trace mlp --python > mlp.py && python3 mlp.py"});
   flags.positional("MODEL", subject.name, example_models);

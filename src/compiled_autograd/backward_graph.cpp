@@ -81,7 +81,7 @@ class Walk {
       found_[position].turn = static_cast<int>(order_.size());
       order_.push_back(position);
       const size_t count = found_[position].node->next_edges().size();
-      const bool last_first = found_[position].node->gives_last_first();
+      const bool last_first = found_[position].node->reverse_edges();
       for (size_t k = 0; k < count; ++k) {
         const int next = edges_[found_[position].first_edge + (last_first ? count - 1 - k : k)];
         if (next < 0) continue;

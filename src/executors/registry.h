@@ -34,7 +34,7 @@ struct Fusing {
   std::function<Trace(const Trace&, FusionNames&, FusingOptions)> fuse;
   /// Returns true if some part of a trace may be worth a compiler run: a function of the trace alone. Null: any
   /// supported op is.
-  bool (*may_pay)(const Trace&) = nullptr;
+  bool (*may_be_profitable)(const Trace&) = nullptr;
 };
 
 /// A named list of implementations.

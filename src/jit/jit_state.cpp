@@ -63,7 +63,7 @@ JitState::JitState(std::shared_ptr<void> callable, JitOptions options, bool name
 
 JitState::~JitState() = default;
 
-bool JitState::may_skip_guards(const CacheEntry& entry, const Leaves& flat, SourceLocation at) const {
+bool JitState::may_skip_guards(const CacheEntry& entry, const FlatArguments& flat, SourceLocation at) const {
   if (options_.cache != Cache::same_input) return false;
   if (options_.debug.check_traces)
     throw UserError(text::cat("jit: Cache::same_input, and this call is unlike the first: ",
@@ -72,8 +72,8 @@ bool JitState::may_skip_guards(const CacheEntry& entry, const Leaves& flat, Sour
   return true;
 }
 
-Leaves JitState::flatten_arguments(const CallableTable& table, const void* const* arguments) const {
-  Leaves flat(table, false, options_.cache == Cache::symbolic_values, promoted_.load(std::memory_order_acquire));
+FlatArguments JitState::flatten_arguments(const CallableTable& table, const void* const* arguments) const {
+  FlatArguments flat(table, false, options_.cache == Cache::symbolic_values, promoted_.load(std::memory_order_acquire));
   table.read(callable_.get(), arguments, flat);
   flat.finish();
   return flat;
@@ -81,7 +81,7 @@ Leaves JitState::flatten_arguments(const CallableTable& table, const void* const
 
 // Sizes of the callable's own tensors are constants until they change: those that differ from the newest version's,
 // where nothing else does.
-bool JitState::promote_sizes(const Leaves& flat) {
+bool JitState::promote_sizes(const FlatArguments& flat) {
   const std::shared_ptr<const CacheEntry> newest = store_.newest();
   if (!newest || newest->has_graph_breaks || newest->key.size() != flat.key().size()) return false;
   SmallVector<uint64_t, 64> key = flat.key_without_symbols();
@@ -120,7 +120,7 @@ SourceLocation JitState::user_line(SourceLocation at) const {
   return at;
 }
 
-void JitState::run_named(const CacheEntry& entry, const Leaves& flat, CallResult& result) const {
+void JitState::run_named(const CacheEntry& entry, const FlatArguments& flat, CallResult& result) const {
   try {
     run_entry(entry, flat, result);
   } catch (const CallError& error) {
@@ -138,7 +138,7 @@ void JitState::call(const CallableTable& table, const void* const* arguments, So
     captures_backwards =
         open_scope_(options_.fullgraph, names_executors_ ? options_.executors : std::vector<std::string>(),
                     options_.allow_excess_precision);
-  Leaves flat = flatten_arguments(table, arguments);
+  FlatArguments flat = flatten_arguments(table, arguments);
 
   EagerRun eager;
   if (options_.debug.verify_against_eager) [[unlikely]]
@@ -206,7 +206,7 @@ void JitState::call(const CallableTable& table, const void* const* arguments, So
 }
 
 // In which ways this call is unlike the newest compile; where that one has symbols, which of its guards does not hold.
-std::vector<Change> JitState::changes(const Leaves& flat, const std::vector<std::string>& names) const {
+std::vector<Change> JitState::changes(const FlatArguments& flat, const std::vector<std::string>& names) const {
   const std::shared_ptr<const CacheEntry> newest = store_.newest();
   if (!newest || options_.cache == Cache::no_caching) return {};
   if (newest->symbolic && uses_symbols(flat) && same_words(newest->symbolic->key, flat.key_without_symbols())) {
@@ -220,7 +220,7 @@ std::vector<Change> JitState::changes(const Leaves& flat, const std::vector<std:
 }
 
 // Why the version is compiled; says so where that happens often.
-void JitState::note_compile(CacheEntry& entry, const Leaves& flat) {
+void JitState::note_compile(CacheEntry& entry, const FlatArguments& flat) {
   const std::vector<Change> found = changes(flat, entry.leaf_names);
   if (options_.cache == Cache::no_caching) {
     entry.reason = store_.newest() ? "nothing is cached" : "first call";
@@ -231,7 +231,7 @@ void JitState::note_compile(CacheEntry& entry, const Leaves& flat) {
 }
 
 std::shared_ptr<const CacheEntry> JitState::compile_entry(const CallableTable& table, const void* const* arguments,
-                                                          const Leaves& flat, SourceLocation at,
+                                                          const FlatArguments& flat, SourceLocation at,
                                                           SingleFlight::Flight* flight, CallResult& result) {
   const auto start = std::chrono::steady_clock::now();
   auto entry = std::make_shared<CacheEntry>();
@@ -280,7 +280,7 @@ std::shared_ptr<const CacheEntry> JitState::compile_entry(const CallableTable& t
 }
 
 std::shared_ptr<const CacheEntry> JitState::compile_constant(std::shared_ptr<CacheEntry> entry, Recording recording,
-                                                             const CallWithBreaks& runner, const Leaves& flat,
+                                                             const CallWithBreaks& runner, const FlatArguments& flat,
                                                              const std::vector<LeafPath>& paths,
                                                              std::chrono::steady_clock::time_point start,
                                                              SourceLocation at, CallResult& result) {

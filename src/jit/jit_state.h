@@ -51,30 +51,34 @@ class JitState {
   std::shared_ptr<const CacheEntry> subgraph(const Recording&, SourceLocation start, SourceLocation);
 
  private:
-  std::shared_ptr<const CacheEntry> compile_entry(const CallableTable&, const void* const* arguments, const Leaves&,
-                                                  SourceLocation, SingleFlight::Flight*, CallResult&);
+  std::shared_ptr<const CacheEntry> compile_entry(const CallableTable&, const void* const* arguments,
+                                                  const FlatArguments&, SourceLocation, SingleFlight::Flight*,
+                                                  CallResult&);
   std::shared_ptr<const CacheEntry> compile_constant(std::shared_ptr<CacheEntry>, Recording, const CallWithBreaks&,
-                                                     const Leaves&, const std::vector<LeafPath>&,
+                                                     const FlatArguments&, const std::vector<LeafPath>&,
                                                      std::chrono::steady_clock::time_point start, SourceLocation,
                                                      CallResult&);
   PipelineOptions pipeline_options() const;
   PipelineOptions pipeline_options(const Recording&) const;
-  std::vector<Change> changes(const Leaves&, const std::vector<std::string>& names) const;
-  void note_compile(CacheEntry&, const Leaves&);
+  std::vector<Change> changes(const FlatArguments&, const std::vector<std::string>& names) const;
+  void note_compile(CacheEntry&, const FlatArguments&);
   void compile_recording(CacheEntry&, const Recording&, bool differentiate) const;
   static void connect(CacheEntry&, const Recording&, bool differentiate);
-  Leaves flatten_arguments(const CallableTable&, const void* const* arguments) const;
-  bool promote_sizes(const Leaves&);
-  bool may_skip_guards(const CacheEntry&, const Leaves&, SourceLocation) const;
+  FlatArguments flatten_arguments(const CallableTable&, const void* const* arguments) const;
+  bool promote_sizes(const FlatArguments&);
+  bool may_skip_guards(const CacheEntry&, const FlatArguments&, SourceLocation) const;
   // With symbols: symbolic_entries.cpp.
-  std::shared_ptr<const CacheEntry> find_with_symbols(const Leaves&);
-  std::shared_ptr<CacheEntry> compile_with_symbols(Recording, const Leaves&, const std::vector<LeafPath>&,
+  std::shared_ptr<const CacheEntry> find_with_symbols(const FlatArguments&);
+  std::shared_ptr<CacheEntry> compile_with_symbols(Recording, const FlatArguments&, const std::vector<LeafPath>&,
                                                    const std::vector<std::string>& names);
-  std::shared_ptr<CacheEntry> specialise(const std::shared_ptr<const SymbolicEntry>&, const Leaves&) const;
-  bool uses_symbols(const Leaves& flat) const { return options_.cache != Cache::same_input && flat.has_symbols(); }
+  std::shared_ptr<CacheEntry> specialise(const std::shared_ptr<const SymbolicEntry>&, const FlatArguments&) const;
+  bool uses_symbols(const FlatArguments& flat) const {
+    return options_.cache != Cache::same_input && flat.has_symbols();
+  }
   static void finish_times(CacheEntry&, std::chrono::steady_clock::time_point start);
   void add_times(const CacheEntry&);
-  void call_with_breaks(const CallableTable&, const void* const* arguments, const Leaves&, SourceLocation, CallResult&);
+  void call_with_breaks(const CallableTable&, const void* const* arguments, const FlatArguments&, SourceLocation,
+                        CallResult&);
   void keep_last(const Subgraphs&);
 
   const std::shared_ptr<void> callable_;
@@ -83,7 +87,7 @@ class JitState {
   const std::vector<Transform> transforms_;
   const OpenScope open_scope_;  // of compiled autograd; null if it is not enabled
   SourceLocation user_line(SourceLocation) const;
-  void run_named(const CacheEntry&, const Leaves&, CallResult&) const;
+  void run_named(const CacheEntry&, const FlatArguments&, CallResult&) const;
   const SourceLocation made_at_;
   mutable std::atomic<const char*> last_file_{nullptr};                // of a call that was not the standard library's
   const std::shared_ptr<const ExecutionObserver> watch_;               // the caller's
@@ -104,7 +108,7 @@ class JitState {
 
 /// How these arguments, or the captured tensors as they are now, differ from what a version holds for: three
 /// differences at most.
-std::vector<Change> changes_since(const CacheEntry&, const Leaves&, const std::vector<std::string>& names);
+std::vector<Change> changes_since(const CacheEntry&, const FlatArguments&, const std::vector<std::string>& names);
 
 /// Reports a compile on the enabled channels.
 void log_compile(const JitState&, const CacheEntry&);
@@ -114,12 +118,12 @@ void run_on(const CacheEntry&, std::span<const Tensor> inputs, ResultList& resul
 /// Gives the values that a program has written their histories.
 void give_history(const Tensor& value, const Tensor& written);
 /// Runs a version and attaches the node of its backward.
-void run_entry(const CacheEntry&, const Leaves&, CallResult&);
+void run_entry(const CacheEntry&, const FlatArguments&, CallResult&);
 
 /// The prologue of a version: how the inputs of its computation are taken out of the arguments and what is checked, as
 /// a trace.
 std::vector<Trace> make_prologue(const CacheEntry&, const Trace& computation, const std::vector<LeafPath>&,
-                                 const Leaves&);
+                                 const FlatArguments&);
 
 /// Throws UserError if an option names something unknown or something that this release does not do.
 void check_options(const JitOptions&, SourceLocation);
@@ -130,7 +134,7 @@ struct EagerRun {
   std::vector<Tensor> tensors;  // copies of the tensor leaves from before the compiled run wrote into them
   RandomState random;
 };
-EagerRun prepare_eager_run(const Leaves&);
+EagerRun prepare_eager_run(const FlatArguments&);
 /// Runs the callable eagerly and compares, as the dtypes allow that the recorded traces round to.
 void verify_against_eager(const CallableTable&, void* callable, const void* const* arguments, const EagerRun&,
                           const CallResult&, const std::vector<Trace>& recorded, SourceLocation);

@@ -32,8 +32,9 @@ struct Backward {
   std::vector<int> gradients;         // which of the trace's results is its gradient; -1: none
 };
 
-// Which tensor leaves of the arguments gradients are asked of, and how many leaves belong to arguments at all.
-std::vector<char> wanted_leaves(const std::vector<LeafPath>& paths, const Leaves& flat, const std::vector<int>& wrt) {
+// The tensor leaves of the arguments that gradients are taken of, and the number of all leaves of arguments.
+std::vector<char> wanted_leaves(const std::vector<LeafPath>& paths, const FlatArguments& flat,
+                                const std::vector<int>& wrt) {
   std::vector<char> wanted;
   for (const LeafPath& path : paths) {
     if (!path.is_tensor) continue;
@@ -46,7 +47,7 @@ std::vector<char> wanted_leaves(const std::vector<LeafPath>& paths, const Leaves
 
 // A function of integers alone has no gradient; what belongs to integers beside floating tensors is given back as it
 // is.
-void require_a_gradient(const std::vector<LeafPath>& paths, const Leaves& flat, const std::vector<int>& wrt,
+void require_a_gradient(const std::vector<LeafPath>& paths, const FlatArguments& flat, const std::vector<int>& wrt,
                         const std::vector<char>& wanted, const char* what, SourceLocation at) {
   if (std::find(wanted.begin(), wanted.end(), true) != wanted.end()) return;
   size_t leaf = 0;
@@ -86,8 +87,8 @@ ForwardBackwardTraces differentiate(const Trace& trace) {
 }
 
 Recording record_for_gradients(const CallableTable& table, void* callable, const void* const* arguments,
-                               const Leaves& flat, const std::vector<LeafPath>& paths, const std::vector<char>& wanted,
-                               SourceLocation at) {
+                               const FlatArguments& flat, const std::vector<LeafPath>& paths,
+                               const std::vector<char>& wanted, SourceLocation at) {
   const std::vector<std::string> names = leaf_names(paths, flat, {});
   const EnableGrad enable_grad;  // the callable's own gradients are wanted, whatever the mode outside
   return record_callable({table, callable, arguments, flat, paths, names, at, &wanted});
@@ -118,7 +119,7 @@ void check_versions(const Backward& backward, SourceLocation at) {
 }  // namespace
 
 Trace record(const CallableTable& table, void* callable, const void* const* arguments, SourceLocation at) {
-  Leaves flat(table, is_tracing());
+  FlatArguments flat(table, is_tracing());
   table.read(callable, arguments, flat);
   flat.finish();
   std::vector<LeafPath> paths;
@@ -129,7 +130,7 @@ Trace record(const CallableTable& table, void* callable, const void* const* argu
 
 Linearized linearize(const CallableTable& table, void* callable, const void* const* arguments,
                      const std::vector<int>& wrt, const char* what, SourceLocation at) {
-  Leaves flat(table, is_tracing());
+  FlatArguments flat(table, is_tracing());
   table.read(callable, arguments, flat);
   std::vector<LeafPath> paths;
   table.paths(callable, arguments, paths);

@@ -35,7 +35,8 @@ struct Part {
 
 class Prologue {
  public:
-  Prologue(const CacheEntry& entry, const Trace& computation, const std::vector<LeafPath>& paths, const Leaves& flat)
+  Prologue(const CacheEntry& entry, const Trace& computation, const std::vector<LeafPath>& paths,
+           const FlatArguments& flat)
       : entry_(entry), paths_(paths), flat_(flat) {
     trace_.name = "prologue";
     trace_.tags.add(Tag::prologue);
@@ -339,7 +340,7 @@ class Prologue {
 
   const CacheEntry& entry_;
   const std::vector<LeafPath>& paths_;
-  const Leaves& flat_;
+  const FlatArguments& flat_;
   Trace trace_;
   std::vector<KeyItem> items_;
   std::vector<Value> values_;          // one for each leaf
@@ -351,7 +352,7 @@ class Prologue {
 }  // namespace
 
 std::vector<Trace> make_prologue(const CacheEntry& entry, const Trace& computation, const std::vector<LeafPath>& paths,
-                                 const Leaves& flat) {
+                                 const FlatArguments& flat) {
   std::vector<Trace> stages;
   stages.push_back(Prologue(entry, computation, paths, flat).make());
   stages.push_back(stages.back());

@@ -68,7 +68,7 @@ class SymbolBinder {
   }
 
   Tracer& tracer_;
-  const Leaves& flat_;
+  const FlatArguments& flat_;
   bool takes_;
   int next_ = 0;
   std::vector<Int> integers_;
@@ -277,7 +277,7 @@ Recording record(const RecordRequest& request, const Containers& containers) {
 
 }  // namespace
 
-int leaf_that_shares(const Tensor& tensor, const Leaves& flat) {
+int leaf_that_shares(const Tensor& tensor, const FlatArguments& flat) {
   const auto& tensors = flat.tensors();
   if (is_proxy(tensor)) return -1;
   for (size_t leaf = 0; leaf < tensors.size(); ++leaf)
@@ -308,7 +308,7 @@ Recording record_callable(const RecordRequest& request) {
   return record(again, find_containers(again));
 }
 
-void check_writes(const Recording& recording, const Leaves& flat, const std::string& what, SourceLocation at) {
+void check_writes(const Recording& recording, const FlatArguments& flat, const std::string& what, SourceLocation at) {
   const auto tensor_of = [&](const RecordedInput& input) -> const Tensor& {
     return input.leaf == RecordedInput::captured ? input.tensor : *flat.tensors()[input.leaf];
   };

@@ -18,7 +18,7 @@ struct RecordRequest {
   const CallableTable& table;
   void* callable;
   const void* const* arguments;
-  const Leaves& flat;
+  const FlatArguments& flat;
   const std::vector<LeafPath>& paths;
   const std::vector<std::string>& names;
   SourceLocation at;
@@ -84,7 +84,7 @@ struct Recording {
 struct Retrace {};
 
 /// The first tensor leaf that shares memory with a tensor; -1: none does.
-int leaf_that_shares(const Tensor&, const Leaves&);
+int leaf_that_shares(const Tensor&, const FlatArguments&);
 
 /// Runs the callable under a tracer of its own. Captured tensors become inputs behind the arguments, in the order in
 /// which the canonical trace uses them.
@@ -96,6 +96,6 @@ void arrange(Trace&, size_t first, const std::set<int>& named);
 
 /// Fails where a write goes into an input that another input overlaps: it cannot be recorded as a value of its own.
 /// `what` writes.
-void check_writes(const Recording&, const Leaves&, const std::string& what, SourceLocation);
+void check_writes(const Recording&, const FlatArguments&, const std::string& what, SourceLocation);
 
 }  // namespace fulgurite::detail

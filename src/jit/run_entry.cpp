@@ -66,7 +66,7 @@ void give_history(const Tensor& value, const Tensor& written) {
 namespace {
 
 // Made by eager mode's own views, which keep the histories of both sides right.
-SmallVector<Tensor, 4> shared_results(const CacheEntry& entry, const Leaves& flat, const ResultList& results) {
+SmallVector<Tensor, 4> shared_results(const CacheEntry& entry, const FlatArguments& flat, const ResultList& results) {
   SmallVector<Tensor, 4> made;
   for (const ReadySharedResult& shared : entry.shared) {
     const auto index = static_cast<size_t>(shared.index);
@@ -82,7 +82,7 @@ SmallVector<Tensor, 4> shared_results(const CacheEntry& entry, const Leaves& fla
 
 }  // namespace
 
-void run_entry(const CacheEntry& entry, const Leaves& flat, CallResult& result) {
+void run_entry(const CacheEntry& entry, const FlatArguments& flat, CallResult& result) {
   SmallVector<Tensor, 8> inputs;
   size_t captured = 0;
   for (const RecordedInput& input : entry.inputs)

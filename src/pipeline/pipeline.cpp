@@ -26,8 +26,9 @@ namespace {
 std::vector<const Executor*> profitable_executors(std::vector<const Executor*> executors, const Trace& trace,
                                                   const PipelineOptions& options) {
   if (!options.fuses_all)
-    std::erase_if(executors,
-                  [&](const Executor* e) { return e->fusing && e->fusing->may_pay && !e->fusing->may_pay(trace); });
+    std::erase_if(executors, [&](const Executor* e) {
+      return e->fusing && e->fusing->may_be_profitable && !e->fusing->may_be_profitable(trace);
+    });
   return executors;
 }
 

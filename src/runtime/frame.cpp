@@ -106,7 +106,7 @@ void Frame::run(std::span<const Tensor> inputs) {
     const BoundSymbol& fusion = *plan_.steps[i].bound;
     const BoundSymbol& op = reader_of(fusion, error.operand());
     throw CallError(call_text_of_types(op), error.what(), op.source);
-  } catch (const UnplacedError& error) {
+  } catch (const UnlocatedError& error) {
     if (plan_.steps[i].kind != Step::Kind::kernel) throw;
     const BoundSymbol& bound = *plan_.steps[i].bound;
     throw CallError(call_text(*bound.symbol, steps_[i].arguments.arguments()), error.what(), bound.source);

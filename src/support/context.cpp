@@ -21,10 +21,10 @@ int usable_cpus() {
   return count == 0 ? 1 : static_cast<int>(count);
 }
 
-thread_local Draws* innermost_rng_states = nullptr;
+thread_local RngStates* innermost_rng_states = nullptr;
 
 template <class Draw>
-RandomState next_of(Draws* draws, const Draw& draw) {
+RandomState next_of(RngStates* draws, const Draw& draw) {
   if (!draws) return draw();
   // A replay that consumes more states than were recorded differs from the first run; the caller detects it by its
   // results.
@@ -34,19 +34,19 @@ RandomState next_of(Draws* draws, const Draw& draw) {
 }
 
 bool is_replaying() {
-  for (const Draws* draws = innermost_rng_states; draws; draws = draws->outer)
+  for (const RngStates* draws = innermost_rng_states; draws; draws = draws->outer)
     if (draws->replays) return true;
   return false;
 }
 
 }  // namespace
 
-DrawScope::DrawScope(Draws& draws) : outer_(innermost_rng_states) {
+RngScope::RngScope(RngStates& draws) : outer_(innermost_rng_states) {
   draws.outer = outer_;
   draws.next = 0;
   innermost_rng_states = &draws;
 }
-DrawScope::~DrawScope() { innermost_rng_states = outer_; }
+RngScope::~RngScope() { innermost_rng_states = outer_; }
 
 void GeneratorState::seed(uint64_t seed) {
   if (is_replaying()) return;

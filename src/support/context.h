@@ -37,22 +37,22 @@ class GeneratorState {
 
 /// The RNG states consumed by a part of the thread's work, in order; all of the thread's draws pass through it during
 /// its scope. Replaying them reproduces the numbers and leaves the generator unchanged.
-struct Draws {
+struct RngStates {
   std::vector<RandomState> states;
   bool replays = false;
-  size_t next = 0;         // the next state to replay
-  Draws* outer = nullptr;  // set by DrawScope
+  size_t next = 0;             // the next state to replay
+  RngStates* outer = nullptr;  // set by RngScope
 };
 /// Records or replays the thread's draws in a scope. Scopes nest.
-class DrawScope {
+class RngScope {
  public:
-  explicit DrawScope(Draws&);
-  ~DrawScope();
-  DrawScope(const DrawScope&) = delete;
-  DrawScope& operator=(const DrawScope&) = delete;
+  explicit RngScope(RngStates&);
+  ~RngScope();
+  RngScope(const RngScope&) = delete;
+  RngScope& operator=(const RngScope&) = delete;
 
  private:
-  Draws* outer_;
+  RngStates* outer_;
 };
 
 /// The source lines that were warned about, so that each is reported once. Thread-safe.

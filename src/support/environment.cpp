@@ -17,8 +17,8 @@ namespace {
 
 constexpr EnvironmentVariable variables[] = {
     {"FULGURITE_CACHE_BYTES",
-     "Bytes, about, that each of these may take: what a jitted function keeps, where its options do not say; the backwards of eager operators; "
-     "captured backwards.",
+     "Bytes, about, that each of these may take: what a jitted function keeps, where its options do not say; the "
+     "backwards of eager operators; captured backwards.",
      "134217728"},
     {"FULGURITE_CACHE_VERSIONS", "Maximum number of cache entries of a jitted function, unless its options set it.",
      "4096"},

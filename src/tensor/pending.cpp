@@ -20,7 +20,7 @@ Tensor make_pending_tensor(const Sizes& sizes, Dtype dtype, Device device) {
   return make_view(borrow_storage(nullptr, bytes < 1 ? 1 : bytes, device), sizes, contiguous_strides(sizes), 0, dtype);
 }
 
-void give_memory(Storage& storage) {
+void materialize(Storage& storage) {
   storage.data = allocate(static_cast<size_t>(storage.bytes));
   storage.free = [](Storage* s) { deallocate(s->data, static_cast<size_t>(s->bytes)); };
 }

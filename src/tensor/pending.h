@@ -37,6 +37,6 @@ inline void need_elements(const TensorImpl& t) {
 
 /// A contiguous tensor without memory, and the memory for it.
 Tensor make_pending_tensor(const Sizes&, Dtype, Device);
-void give_memory(Storage&);
+void materialize(Storage&);
 
 }  // namespace fulgurite

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "support/base/unplaced_error.h"
+#include "support/base/unlocated_error.h"
 #include "support/text/text.h"
 
 namespace fulgurite {
@@ -12,7 +12,7 @@ int64_t checked_bytes(const Sizes& sizes, Dtype dtype) {
   bool empty = false, too_large = false;
   for (const int64_t size : sizes) {
     if (size < 0)
-      throw UnplacedError(
+      throw UnlocatedError(
           text::cat("a tensor cannot have a negative size: [", text::join(sizes, [](int64_t n) { return n; }), "]"));
     if (size == 0) empty = true;
     else too_large = too_large || __builtin_mul_overflow(bytes, size, &bytes);
@@ -20,7 +20,7 @@ int64_t checked_bytes(const Sizes& sizes, Dtype dtype) {
   if (empty) return 0;
   // More than a process can address.
   if (too_large || bytes > int64_t{1} << 47)
-    throw UnplacedError(
+    throw UnlocatedError(
         text::cat("a tensor of sizes [", text::join(sizes, [](int64_t n) { return n; }), "] is too large"));
   return bytes;
 }

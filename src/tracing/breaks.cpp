@@ -46,7 +46,7 @@ std::vector<Tensor> HeldHandles::all() const {
 namespace {
 
 /// Materializes a traced handle: takes over `tensor`'s storage, which is uniquely owned, and its autograd history.
-void give_memory(TensorImpl& handle, const Tensor& tensor) {
+void materialize(TensorImpl& handle, const Tensor& tensor) {
   TensorImpl& from = *tensor.impl();
   handle.proxy = {};
   handle.tracer = 0;
@@ -209,11 +209,11 @@ void Tracer::run_subgraph() {
       const Tensor& handle = inputs[i].handle;
       constexpr int own_handles = 4;  // here three times, and in current_
       if (handle.impl()->owners <= own_handles) continue;
-      give_memory(*handle.impl(), runner_->alias_of(concretes[i].concrete));
+      materialize(*handle.impl(), runner_->alias_of(concretes[i].concrete));
       stands_for_.insert_or_assign(handle.impl().get(),
                                    StandsFor{handle, concretes[i].concrete, inputs[i].original->name});
     }
-    for (size_t i = 0; i < kept.size(); ++i) give_memory(*kept[i].impl(), results[i]);
+    for (size_t i = 0; i < kept.size(); ++i) materialize(*kept[i].impl(), results[i]);
     for (const Tensor& handle : held) {
       TensorImpl& impl = *handle.impl();
       if (!impl.proxy || !impl.base) continue;
@@ -222,7 +222,7 @@ void Tracer::run_subgraph() {
       if (const auto found = stands_for_.find(base.impl().get()); found != stands_for_.end())
         base = found->second.concrete;
       const GradMode mode(grad_enabled() && view.has_gradients);
-      give_memory(impl, replayed_view(view, base));
+      materialize(impl, replayed_view(view, base));
       replayed_views_.insert_or_assign(&impl, ReplayedView{handle, base, view});
     }
   }

@@ -71,7 +71,8 @@ Sizes Tracer::strides_of(const Tensor& tensor) {
   throw UserError(
       text::cat(
           "strides() of ", handle.impl()->proxy->name, ", ", type_text(handle),
-          ": whether it is a view or a copy is not known inside a traced function; use view() or clone() where it is made"),
+          ": whether it is a view or a copy is not known inside a traced function; use view() or clone() where it is "
+          "made"),
       handle.impl()->born);
 }
 

@@ -234,7 +234,8 @@ void Tracer::check_write_of_custom_function(const TensorImpl& written, SourceLoc
   throw UserError(
       text::cat(
           custom_function_.name, " writes into ", written.proxy->name, ", ", written.proxy->type_text(),
-          ", which is none of its arguments; inside a traced function pass it as an argument, mark_dirty() it and return it"),
+          ", which is none of its arguments; inside a traced function pass it as an argument, mark_dirty() it and "
+          "return it"),
       at);
 }
 
@@ -293,8 +294,8 @@ void Tracer::write(const Tensor& source, const Tensor& destination, SourceLocati
         const View view = views_[written.view];
         if (!view.symbol->write)
           throw RuleError{text::cat("writes through ", view.symbol->name(),
-                                    "() inside a traced function are not supported; write the "
-                                    "whole tensor, or build the new value with where, cat or pad")};
+                                    "() inside a traced function are not supported; write the whole tensor, or build "
+                                    "the new value with where, cat or pad")};
         const Tensor viewed(written.base);
         // The gradient does not see what is written through detach().
         const GradMode mode(grad_enabled() && !view.symbol->traits.not_differentiable);

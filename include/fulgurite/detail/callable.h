@@ -26,20 +26,20 @@ namespace detail {
 // callable's type is in the library behind it.
 
 /// Collects the flattened arguments in the library.
-class Leaves;
-void read_leaf(Leaves&, const Tensor&);
-void read_leaf(Leaves&, int64_t);
-void read_leaf(Leaves&, double);
-void read_leaf(Leaves&, bool);
-void read_leaf(Leaves&, std::string_view);
-void read_leaf(Leaves&, Device);
+class FlatArguments;
+void read_leaf(FlatArguments&, const Tensor&);
+void read_leaf(FlatArguments&, int64_t);
+void read_leaf(FlatArguments&, double);
+void read_leaf(FlatArguments&, bool);
+void read_leaf(FlatArguments&, std::string_view);
+void read_leaf(FlatArguments&, Device);
 // These become symbols in modes where scalars may be symbolic.
-void read_leaf(Leaves&, Int);
-void read_leaf(Leaves&, Float);
-void read_structure(Leaves&, size_t);
-void read_structure(Leaves&, std::string_view);
+void read_leaf(FlatArguments&, Int);
+void read_leaf(FlatArguments&, Float);
+void read_structure(FlatArguments&, size_t);
+void read_structure(FlatArguments&, std::string_view);
 /// The following leaves belong to the callable: its sizes and scalars are constants.
-void begin_members(Leaves&);
+void begin_members(FlatArguments&);
 
 /// The path of a leaf: the argument (callable_member: the callable itself) and the members that lead to it.
 struct LeafPath {
@@ -66,7 +66,7 @@ struct Replay {
 
 struct CallableTable {
   /// Reads the arguments' leaves, then those of the callable's members.
-  void (*read)(const void* callable, const void* const* arguments, Leaves&);
+  void (*read)(const void* callable, const void* const* arguments, FlatArguments&);
   void (*paths)(const void* callable, const void* const* arguments, std::vector<LeafPath>&);
   /// Calls it on copies of the arguments with the tensors replaced; returns the result with its tensors moved out.
   std::shared_ptr<void> (*run)(void* callable, const void* const* arguments, Replay&);
@@ -107,7 +107,7 @@ constexpr bool is_structure() {
     return true;
   } else if constexpr (!is_plain_aggregate<F> || has_base_class<F>) {
     return false;
-  } else if constexpr (member_count<F> == 0 || member_count<F> > most_members) {
+  } else if constexpr (member_count<F> == 0 || member_count<F> > max_members) {
     static_assert(member_count<F> == 0,
                   "fulgurite: an aggregate of more than 32 members; group them in structures or specialise "
                   "fulgurite::Fields for it");
@@ -141,7 +141,7 @@ void visit_structure(const F& callable, Visit&& visit) {
 // Visitors
 
 struct LeafReader {
-  Leaves& leaves;
+  FlatArguments& leaves;
   void leaf(const Tensor& tensor) { read_leaf(leaves, tensor); }
   void leaf(Device device) { read_leaf(leaves, device); }
   template <class T>
@@ -248,7 +248,7 @@ class CallableFor {
   static_assert(std::is_void_v<Result> || std::is_copy_constructible_v<Result>,
                 "fulgurite: the result of a traced function must have a copy constructor");
 
-  static void read(const void* callable, [[maybe_unused]] const void* const* arguments, Leaves& leaves) {
+  static void read(const void* callable, [[maybe_unused]] const void* const* arguments, FlatArguments& leaves) {
     LeafReader reader{leaves};
     [&]<size_t... I>(std::index_sequence<I...>) { (walk(at<Stored<A>>(arguments, I), reader), ...); }
     (Indexes());

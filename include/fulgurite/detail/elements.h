@@ -38,17 +38,17 @@ template <class T>
 constexpr void check_stored() {
   static_assert(
       has_dtype<T>,
-      "fulgurite: a tensor has no elements of this C++ type. There are double (f64), float (f32), int64_t, long and long "
-      "long (i64), int32_t (i32), int16_t (i16), int8_t (i8), uint8_t (u8) and bool; read f16 and bf16 as float after "
-      ".to(Dtype::f32)");
+      "fulgurite: a tensor has no elements of this C++ type. There are double (f64), float (f32), int64_t, long and "
+      "long long (i64), int32_t (i32), int16_t (i16), int8_t (i8), uint8_t (u8) and bool; read f16 and bf16 as float "
+      "after .to(Dtype::f32)");
 }
 template <class T>
 constexpr void check_source() {
   static_assert(
       has_dtype<T> || becomes_i64<T>,
-      "fulgurite: tensors are not made from elements of this C++ type. There are double (f64), float (f32), int64_t, long "
-      "and long long (i64), int32_t (i32), int16_t (i16), int8_t (i8), uint8_t (u8), bool, and uint16_t, uint32_t and "
-      "uint64_t (as i64); convert the elements to one of these");
+      "fulgurite: tensors are not made from elements of this C++ type. There are double (f64), float (f32), int64_t, "
+      "long and long long (i64), int32_t (i32), int16_t (i16), int8_t (i8), uint8_t (u8), bool, and uint16_t, uint32_t "
+      "and uint64_t (as i64); convert the elements to one of these");
 }
 
 /// std::vector and std::array: rows of a tensor.

@@ -13,7 +13,7 @@ namespace fulgurite::detail {
 
 // Compile-time reflection of an aggregate: the number of its members, references to them, and their names.
 
-inline constexpr int most_members = 32;
+inline constexpr int max_members = 32;
 
 /// Converts only to the base classes of T: an aggregate that can be initialized from one has a base class.
 template <class T>
@@ -139,10 +139,10 @@ constexpr bool takes_braces() {
 
 template <class T, int N = 0>
 constexpr int count_members() {
-  if constexpr (N <= most_members && takes_braces<T, N + 1>()) return count_members<T, N + 1>();
+  if constexpr (N <= max_members && takes_braces<T, N + 1>()) return count_members<T, N + 1>();
   else return N;
 }
-/// most_members + 1 if there are more.
+/// max_members + 1 if there are more.
 template <class T>
 inline constexpr int member_count = count_members<std::remove_const_t<T>>();
 

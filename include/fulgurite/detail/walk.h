@@ -80,13 +80,13 @@ constexpr bool check_aggregate() {
   static_assert(!has_base_class<T>,
                 "fulgurite: a class with a base class cannot be taken apart; make it a plain aggregate or specialise "
                 "fulgurite::Fields for it");
-  static_assert(member_count<T> <= most_members,
+  static_assert(member_count<T> <= max_members,
                 "fulgurite: an aggregate of more than 32 members; group them in structures or specialise "
                 "fulgurite::Fields for it");
   static_assert(member_count<T> > 0 || std::is_empty_v<T>,
                 "fulgurite: an aggregate with a reference member, or with one that {} does not make; hold values, or "
                 "specialise fulgurite::Fields for it");
-  return !has_base_class<T> && member_count<T> > 0 && member_count<T> <= most_members;
+  return !has_base_class<T> && member_count<T> > 0 && member_count<T> <= max_members;
 }
 
 template <class Visitor>

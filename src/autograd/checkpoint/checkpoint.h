@@ -45,7 +45,7 @@ class CheckpointedCall : public std::enable_shared_from_this<CheckpointedCall> {
     bool recomputes_;
     CheckpointedCall* outer_;
     bool outer_recomputes_;
-    DrawScope draws_;
+    RngScope draws_;
     std::optional<OutsideWrites::Recording> records_writes_;
     std::optional<OutsideWrites::Repetition> repeats_writes_;
   };
@@ -66,7 +66,7 @@ class CheckpointedCall : public std::enable_shared_from_this<CheckpointedCall> {
   Run run_;
   SourceLocation at_;
   const std::optional<Dtype> autocast_ = autocast_dtype();  // of the first run
-  Draws draws_, replayed_;
+  RngStates draws_, replayed_;
   OutsideWrites writes_;
   std::vector<SavedSlot> slots_;
   bool is_complete_ = false;  // the first run has ended

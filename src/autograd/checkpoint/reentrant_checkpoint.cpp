@@ -25,7 +25,7 @@ struct FirstRun {
   SourceLocation at;
   std::vector<char> requires_grad;  // by input
   std::optional<Dtype> autocast = autocast_dtype();
-  Draws draws;
+  RngStates draws;
   OutsideWrites writes;
 };
 
@@ -34,8 +34,8 @@ std::vector<Tensor> run_backward_again(const FirstRun& first, const std::vector<
                                        const std::vector<Tensor>& gradients) {
   if (const BackwardRun* outer = BackwardRun::innermost(); outer != nullptr && outer->asks_for_inputs())
     throw UserError(
-        "checkpoint: with use_reentrant a backward that is asked for certain gradients only (autograd::grad, or backward() with inputs) is not "
-        "possible; leave use_reentrant out, or call backward() without inputs",
+        "checkpoint: with use_reentrant a backward that is asked for certain gradients only (autograd::grad, or "
+        "backward() with inputs) is not possible; leave use_reentrant out, or call backward() without inputs",
         first.at);
   std::vector<Tensor> inputs;
   for (size_t i = 0; i < saved.size(); ++i) {
@@ -44,8 +44,8 @@ std::vector<Tensor> run_backward_again(const FirstRun& first, const std::vector<
   }
   std::vector<Tensor> results;
   {
-    Draws replayed{.states = first.draws.states, .replays = true};
-    const DrawScope draws(replayed);
+    RngStates replayed{.states = first.draws.states, .replays = true};
+    const RngScope draws(replayed);
     const OutsideWrites::Repetition writes(first.writes);
     const InterpreterScope eager(nullptr);
     const AutocastScope autocast(first.autocast);
@@ -80,7 +80,8 @@ std::vector<Tensor> run_reentrant_checkpoint(const std::vector<Tensor>& inputs, 
   for (const Tensor& input : inputs) first->requires_grad.push_back(input.defined() && input.requires_grad());
   if (std::ranges::none_of(first->requires_grad, [](char requires_it) { return requires_it != 0; }))
     warn(
-        "checkpoint: no argument requires grad: with use_reentrant no gradient goes through this call, not even to captured leaves");
+        "checkpoint: no argument requires grad: with use_reentrant no gradient goes through this call, not even to "
+        "captured leaves");
   first->run = std::move(run);
   first->at = at;
   CustomFunction function;
@@ -93,7 +94,7 @@ std::vector<Tensor> run_reentrant_checkpoint(const std::vector<Tensor>& inputs, 
   return call.run([&](autograd::Context& context, const std::vector<Tensor>& given) {
     context.save_for_backward(given);
     context.set_materialize_grads(false);
-    const DrawScope draws(first->draws);
+    const RngScope draws(first->draws);
     const OutsideWrites::Recording writes(first->writes);
     return first_run(given);
   });

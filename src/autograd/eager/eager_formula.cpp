@@ -100,7 +100,7 @@ class EagerFormula::Run final : public ArgumentPack::Resolver {
     for_each_output(*op.bound, [&](const Value& value) { results.push_back(make_result(value.tensor())); });
     try {
       implementation.run(pack.arguments(), {results.data(), results.size()});
-    } catch (const UnplacedError& error) {
+    } catch (const UnlocatedError& error) {
       throw CallError(call_text(*op.bound->symbol, pack.arguments()), error.what(), op.bound->source);
     }
     size_t i = 0;

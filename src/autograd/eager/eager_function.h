@@ -55,7 +55,7 @@ class EagerFunction {
   /// The call's contribution to Node::structure_hash().
   uint64_t structure_hash() const { return structure_hash_; }
   /// Returns true if the node propagates its last gradient first.
-  bool gives_last_first() const { return reverses_edges_; }
+  bool reverse_edges() const { return reverses_edges_; }
   /// The structure shared with calls of other sizes that are differentiated alike, and the sizes.
   const CallStructure& structure() const { return structure_; }
   /// The same call recorded with symbols for sizes: `sizes` stand for structure().sizes, one symbol for all that are

@@ -25,7 +25,7 @@ class EagerNode final : public TracedNode {
   const void* formula() const override { return &exact(); }
   std::shared_ptr<const void> share_formula() const override { return exact_function(); }
   bool append_structure(KeyWords& words, std::vector<int64_t>& sizes) const override;
-  bool gives_last_first() const override { return function_->gives_last_first(); }
+  bool reverse_edges() const override { return function_->reverse_edges(); }
   /// For y.mul_(x): the node of y * x keeps y's elements from before the write.
   void keep_elements_of(const Storage&);
 

@@ -268,10 +268,9 @@ void write_view(const Tensor& source, const Tensor& view, Write&& write) {
   bring_history_up_to_date(view);
   require(!(base.requires_grad() && node_of(base) == nullptr),
           "the tensor written is a view of a leaf that requires grad; wrap the write in NoGrad, or write into a copy");
-  require(
-      view.requires_grad() || !base.requires_grad(),
-      "the tensor written is a view that was made under NoGrad of a tensor with a history, and gradients are on: make the view outside "
-      "of NoGrad, or write under it");
+  require(view.requires_grad() || !base.requires_grad(),
+          "the tensor written is a view that was made under NoGrad of a tensor with a history, and gradients are on: "
+          "make the view outside of NoGrad, or write under it");
   const BaseSlice slice = region_of(view, base);
   auto node = std::make_shared<WriteSliceNode>(gradient_edge(base), gradient_edge(source), slice);
   write();

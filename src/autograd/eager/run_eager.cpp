@@ -75,7 +75,7 @@ void run_forward_program(const EagerFunction& function, std::span<const Tensor* 
   try {
     compiled.forward->run(arguments, computed);
   } catch (const CallError& error) {
-    throw UnplacedError(error.complaint());  // its source line is that of the first such call
+    throw UnlocatedError(error.complaint());  // its source line is that of the first such call
   }
   const auto count = static_cast<std::ptrdiff_t>(function.output_count());
   std::vector<Tensor> saved(computed.begin() + count, computed.end());
@@ -139,8 +139,8 @@ void run_call(const Symbol& symbol, Arguments arguments, SourceLocation at, Resu
   for (const Tensor& result : results)
     if (is_floating(result.dtype()))
       throw RuleError{
-          "it has no gradient rule, and an argument requires grad; register a grad transform, or an augmented forward and a "
-          "backward, or call it under NoGrad"};
+          "it has no gradient rule, and an argument requires grad; register a grad transform, or an augmented "
+          "forward and a backward, or call it under NoGrad"};
 }
 
 }  // namespace

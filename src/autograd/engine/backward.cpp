@@ -20,8 +20,9 @@ namespace {
 void warn_of_cycle() {
   if (context().has_warned_of_cycles.exchange(true)) return;
   warn(
-      "backward() with create_graph leaves a gradient with a history in each leaf, and the history holds the leaf: neither is freed until "
-      "set_grad({}) takes the gradient away; autograd::grad() gives such gradients without that");
+      "backward() with create_graph leaves a gradient with a history in each leaf, and the history holds the leaf: "
+      "neither is freed until set_grad({}) takes the gradient away; autograd::grad() gives such gradients without "
+      "that");
 }
 
 // Inside a recording, the ops recorded so far must have run before the engine does; it runs outside the recording.

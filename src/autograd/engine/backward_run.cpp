@@ -161,7 +161,7 @@ void BackwardRun::run_node(Task task) {
   std::vector<Tensor> gradients;
   if (task.is_needed) gradients = execute(node, task, finished);
   const std::vector<Edge>& edges = node.next_edges();
-  const bool last_first = node.gives_last_first();
+  const bool last_first = node.reverse_edges();
   for (size_t k = 0; k < edges.size(); ++k) {
     const size_t i = last_first ? edges.size() - 1 - k : k;
     if (!is_reached(edges[i])) continue;

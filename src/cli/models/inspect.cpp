@@ -13,7 +13,7 @@ namespace {
 
 // Numbers that a model does not have are 0.
 struct Report {
-  std::string model_type, kind, reason, dtypes;  // the reason why it is not supported; empty if it is
+  std::string model_type, kind, reason, dtypes;              // the reason why it is not supported; empty if it is
   int64_t parameters = 0, weight_bytes = 0, code_bytes = 0;  // code_bytes: a part of weight_bytes
   int64_t cache_bytes = 0, cache_tokens = 1024;
   int64_t max_tokens = 0, vector_size = 0, labels = 0;

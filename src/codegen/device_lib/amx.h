@@ -4,7 +4,7 @@
 #include "codegen/device_lib/vector.h"
 
 #if defined(__AMX_BF16__) || defined(__AMXBF16__)
-#define FULGURITE_MATRIX_UNIT
+#define FULGURITE_AMX
 #endif
 
 namespace fulgurite::FULGURITE_KERNELS {
@@ -16,11 +16,11 @@ struct TwoTiles {
   long row_bytes, next;  // bytes from one row to the next, and ints from sixteen steps to the next sixteen
 };
 
-#if defined(FULGURITE_MATRIX_UNIT)
+#if defined(FULGURITE_AMX)
 
 /// Reserves the eight tile registers, which belong to the thread, for its lifetime.
-struct MatrixUnit {
-  __attribute__((always_inline)) MatrixUnit() {
+struct Amx {
+  __attribute__((always_inline)) Amx() {
     struct {
       unsigned char palette = 1, unused[15] = {};
       unsigned short row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
@@ -28,9 +28,9 @@ struct MatrixUnit {
     } shapes;
     asm volatile("ldtilecfg %0" : : "m"(shapes));
   }
-  __attribute__((always_inline)) ~MatrixUnit() { asm volatile("tilerelease"); }
-  MatrixUnit(const MatrixUnit&) = delete;
-  MatrixUnit& operator=(const MatrixUnit&) = delete;
+  __attribute__((always_inline)) ~Amx() { asm volatile("tilerelease"); }
+  Amx(const Amx&) = delete;
+  Amx& operator=(const Amx&) = delete;
 };
 
 template <int tile>

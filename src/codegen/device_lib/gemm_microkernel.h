@@ -27,14 +27,14 @@ namespace fulgurite::FULGURITE_KERNELS {
 
 // True if neighbours in memory are of different rows; else they follow one another along K, if they are adjacent at
 // all.
-FULGURITE_INLINE bool lies_along_rows(const ProductOperand& operand) {
+FULGURITE_INLINE bool lies_along_rows(const GemmOperand& operand) {
   return operand.row_stride == 1 && operand.depth_stride != 1;
 }
 
 /// Loads sixteen rows by sixteen steps, row after row or, if neighbours are of different rows, step after step.
 /// Prefetches the square at `ahead`.
 template <class Unit, class Element>
-FULGURITE_INLINE void load_square(Ints (&square)[16], const ProductOperand& operand, long row, long depth, long rows,
+FULGURITE_INLINE void load_square(Ints (&square)[16], const GemmOperand& operand, long row, long depth, long rows,
                                   long depths, const Element* ahead) {
   constexpr int square_depth = 16 * Unit::tiles.step_depth;
   const long row_stride = operand.row_stride, depth_stride = operand.depth_stride;
@@ -64,7 +64,7 @@ FULGURITE_INLINE void load_square(Ints (&square)[16], const ProductOperand& oper
 /// Calls put(strip, step, square) for all squares of some rows and some of K, in an order that reads each cache line
 /// once.
 template <class Unit, class Element, class Put>
-FULGURITE_INLINE void for_each_square(const ProductOperand& operand, long row, long row_end, long depth, long depth_end,
+FULGURITE_INLINE void for_each_square(const GemmOperand& operand, long row, long row_end, long depth, long depth_end,
                                       Put put) {
   constexpr int square_depth = 16 * Unit::tiles.step_depth;
   const long strips = (row_end - row + 15) / 16, squares = (depth_end - depth + square_depth - 1) / square_depth;
@@ -88,7 +88,7 @@ FULGURITE_INLINE void for_each_square(const ProductOperand& operand, long row, l
 
 /// Packs parts of the right operand from `first` to before `last`: one K block of some rows each, K blocks outermost.
 template <class Element, class Number>
-FULGURITE_INLINE void pack_right(const ProductLaunch& launch, long first, long last) {
+FULGURITE_INLINE void pack_right(const GemmLaunch& launch, long first, long last) {
   using Unit = fulgurite::FULGURITE_KERNELS::Unit<Number>;
   constexpr long vectors = Unit::tiles.panel_rows / lanes, steps = Unit::tiles.slice_steps;
   const long parts_of_slice = (launch.right.rows + packed_rows - 1) / packed_rows;
@@ -109,7 +109,7 @@ FULGURITE_INLINE void pack_right(const ProductLaunch& launch, long first, long l
 
 /// Packs the left rows of a block, all micro-panels of a K block one after another.
 template <class Unit, class Element>
-FULGURITE_INLINE void pack_left(const ProductLaunch& launch, long first_row, long last_row) {
+FULGURITE_INLINE void pack_left(const GemmLaunch& launch, long first_row, long last_row) {
   constexpr long steps = Unit::tiles.slice_steps;
   const long strips = (last_row - first_row + 15) / 16, slice = launch.slice / Unit::tiles.step_depth;
   for_each_square<Unit, Element>(
@@ -125,7 +125,7 @@ struct ResultPart {
   long row, column, count;
   /// The same row of a matrix that is read or written.
   template <class Element>
-  __attribute__((always_inline)) Element* of(const ProductLaunch& launch, int matrix) const {
+  __attribute__((always_inline)) Element* of(const GemmLaunch& launch, int matrix) const {
     return (Element*)(launch.matrices[matrix].data + row * launch.matrices[matrix].row_bytes);
   }
 };
@@ -172,11 +172,11 @@ FULGURITE_INLINE void finish_rows(const SumTile& tile, long first, long last, Fi
 
 /// Prefetches the memory that a tile's epilogue reads and writes.
 template <class Unit>
-FULGURITE_INLINE void fetch_matrices(const ProductLaunch& launch, const SumTile& tile) {
+FULGURITE_INLINE void fetch_matrices(const GemmLaunch& launch, const SumTile& tile) {
   for (int m = 0; m < launch.matrix_count; ++m) {
-    const ProductMatrix& matrix = launch.matrices[m];
+    const GemmMatrix& matrix = launch.matrices[m];
     // An AMX panel is a whole cache line of a two-byte result, of which nothing old is read.
-    if (matrix.row_bytes == 0 || (Unit::is_matrix_unit && m < launch.results && matrix.element_bytes == 2)) continue;
+    if (matrix.row_bytes == 0 || (Unit::is_amx && m < launch.results && matrix.element_bytes == 2)) continue;
     const char* at = matrix.data + tile.row * matrix.row_bytes + tile.column * matrix.element_bytes;
     for (int r = 0; r < tile.rows; ++r, at += matrix.row_bytes)
       for (long byte = 0; byte < Unit::tiles.panel_rows * matrix.element_bytes; byte += 64) {
@@ -189,9 +189,9 @@ FULGURITE_INLINE void fetch_matrices(const ProductLaunch& launch, const SumTile&
 /// Computes blocks of the result, numbered row by row of blocks, from `first` to before `last`: calls finish(sums,
 /// place) for each sixteen complete sums.
 template <class Element, class Number, class Finish>
-FULGURITE_INLINE void multiply_blocks(const ProductLaunch& launch, long first, long last, Finish finish) {
+FULGURITE_INLINE void multiply_blocks(const GemmLaunch& launch, long first, long last, Finish finish) {
   using Unit = fulgurite::FULGURITE_KERNELS::Unit<Number>;
-  constexpr ProductTiles tiles = Unit::tiles;
+  constexpr GemmTiles tiles = Unit::tiles;
   constexpr int vectors = tiles.panel_rows / lanes, tile_vectors = tiles.tile_rows * vectors;
   [[maybe_unused]] const typename Unit::Registers registers;
   const long panels = (launch.right.rows + tiles.panel_rows - 1) / tiles.panel_rows;
@@ -215,7 +215,7 @@ FULGURITE_INLINE void multiply_blocks(const ProductLaunch& launch, long first, l
       SumTile unfinished{};  // until AMX has the next tile to multiply
       // A panel stays in the L1 cache for all tiles below one another. AMX tiles are finished so fast that stores are
       // the bottleneck, and they are fastest row by row: there a micro-panel stays for all tiles beside one another.
-      constexpr bool is_by_rows = Unit::is_matrix_unit;
+      constexpr bool is_by_rows = Unit::is_amx;
       const long tiles_below = (last_row - row + tiles.tile_rows - 1) / tiles.tile_rows,
                  tiles_beside = last_panel - first_panel;
       const long outer = is_by_rows ? tiles_below : tiles_beside, inner = is_by_rows ? tiles_beside : tiles_below;
@@ -230,7 +230,7 @@ FULGURITE_INLINE void multiply_blocks(const ProductLaunch& launch, long first, l
                      columns = launch.right.rows - column;
           const SumTile tile{sums, r, column, last_row - r < tiles.tile_rows ? last_row - r : tiles.tile_rows, columns};
           if (ends) fetch_matrices<Unit>(launch, tile);
-          if constexpr (Unit::is_matrix_unit) {
+          if constexpr (Unit::is_amx) {
             const long times = (steps + 15) / 16 + 1, rows_a_time = (tiles.tile_rows + times - 1) / times;
             const TwoTiles left_tiles{left, left + 16 * tiles.slice_steps, tiles.slice_steps * 4, 16};
             const TwoTiles right_tiles{right, right + 16, tiles.panel_rows * 4, 16 * tiles.panel_rows};
@@ -244,9 +244,9 @@ FULGURITE_INLINE void multiply_blocks(const ProductLaunch& launch, long first, l
             if (ends) finish_rows<Unit>(tile, 0, tiles.tile_rows, finish);
           }
           if (!is_done_at_once) sums += tile_vectors;
-          else if (Unit::is_matrix_unit) sums = sums == first_sums ? sums + tile_vectors : first_sums;
+          else if (Unit::is_amx) sums = sums == first_sums ? sums + tile_vectors : first_sums;
         }
-      if constexpr (Unit::is_matrix_unit) finish_rows<Unit>(unfinished, 0, tiles.tile_rows, finish);
+      if constexpr (Unit::is_amx) finish_rows<Unit>(unfinished, 0, tiles.tile_rows, finish);
     }
   }
 }

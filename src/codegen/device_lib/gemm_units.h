@@ -32,11 +32,11 @@ struct VectorRegisters {};
 template <class Number>
 struct Unit {
   using Registers = VectorRegisters;
-  static constexpr bool is_matrix_unit = false;
+  static constexpr bool is_amx = false;
 #if defined(__AVX512F__)
-  static constexpr ProductTiles tiles = wide_single_tiles;
+  static constexpr GemmTiles tiles = wide_single_tiles;
 #else
-  static constexpr ProductTiles tiles = narrow_single_tiles;
+  static constexpr GemmTiles tiles = narrow_single_tiles;
 #endif
 
   /// Sixteen steps of a row.
@@ -69,19 +69,19 @@ FULGURITE_INLINE HalfPart load_rounded(const float* from) { return rounded(load(
 
 #endif
 
-#if defined(__AVX512BF16__) || defined(FULGURITE_MATRIX_UNIT)
+#if defined(__AVX512BF16__) || defined(FULGURITE_AMX)
 
 /// Two elements a step.
 template <>
 struct Unit<BFloat16> {
-#if defined(FULGURITE_MATRIX_UNIT)
-  using Registers = MatrixUnit;
-  static constexpr bool is_matrix_unit = true;
-  static constexpr ProductTiles tiles = matrix_unit_tiles;
+#if defined(FULGURITE_AMX)
+  using Registers = Amx;
+  static constexpr bool is_amx = true;
+  static constexpr GemmTiles tiles = amx_tiles;
 #else
   using Registers = VectorRegisters;
-  static constexpr bool is_matrix_unit = false;
-  static constexpr ProductTiles tiles = pair_tiles;
+  static constexpr bool is_amx = false;
+  static constexpr GemmTiles tiles = pair_tiles;
 #endif
 
 #if defined(__AVX512BF16__)

@@ -7,19 +7,19 @@
 
 namespace fulgurite::FULGURITE_KERNELS {
 
-inline constexpr int most_row_dimensions = 8;
+inline constexpr int max_row_dimensions = 8;
 
 /// A tensor as a kernel sees it: its first element, and the bytes between neighbours along each of the rows'
 /// dimensions.
 struct Operand {
   char* data;
-  long strides[most_row_dimensions];
+  long strides[max_row_dimensions];
   bool is_streamed = false;  // a result with non-temporal stores
 };
 struct Launch {
   long columns;        // elements of a row
   int row_dimensions;  // the rows are numbered through these, the last one fastest
-  long row_sizes[most_row_dimensions];
+  long row_sizes[max_row_dimensions];
   const Operand* operands;
   const double* numbers;
   char* kept;         // scratch memory for cached rows
@@ -31,7 +31,7 @@ inline constexpr long summed_rows = 8;  // rows that a column's sum adds up befo
 using KernelFunction = void (*)(const Launch&, long first, long last);
 
 /// The blocking of one kind of GEMM. A step along K is a pair of bf16 or a single number, four bytes of a packed row.
-struct ProductTiles {
+struct GemmTiles {
   int tile_rows;       // left rows whose sums stay in registers
   int panel_rows;      // right rows that are packed side by side, a multiple of 16
   int step_depth;      // elements of K in a step
@@ -41,28 +41,28 @@ struct ProductTiles {
   int packed_numbers;  // of the right operand, at a time, so that packing and multiplying them share a cache
 };
 // 24 of the 32 registers hold sums, 3 the panel and 1 the micro-panel.
-inline constexpr ProductTiles pair_tiles{8, 48, 2, 192, 192, 128, 3 << 20},
+inline constexpr GemmTiles pair_tiles{8, 48, 2, 192, 192, 128, 3 << 20},
     wide_single_tiles{8, 48, 1, 192, 192, 128, 3 << 19};
 // 12, 2 and 1 of 16 registers of half the length.
-inline constexpr ProductTiles narrow_single_tiles{6, 16, 1, 384, 384, 144, 1 << 19};
+inline constexpr GemmTiles narrow_single_tiles{6, 16, 1, 384, 384, 144, 1 << 19};
 // 4 of the 8 tiles hold sums, 2 a panel, 2 micro-panels. K blocks of both operands pass through the L1 cache; the
 // right one stays in the L2 cache.
-inline constexpr ProductTiles matrix_unit_tiles{32, 32, 2, 192, 128, 128, 3 << 18};
+inline constexpr GemmTiles amx_tiles{32, 32, 2, 192, 128, 128, 3 << 18};
 inline constexpr long packed_rows = 192;  // of the right operand, packed by one task: whole panels of any kind
 
 /// An operand of a GEMM: rows along K, with strides in elements.
-struct ProductOperand {
+struct GemmOperand {
   const char* data;
   long rows, row_stride, depth_stride;
 };
 /// A matrix that the epilogue reads or writes; its rows are contiguous.
-struct ProductMatrix {
+struct GemmMatrix {
   char* data;
   long row_bytes;  // 0: one row for all
   long element_bytes;
 };
-struct ProductLaunch {
-  ProductOperand left, right;
+struct GemmLaunch {
+  GemmOperand left, right;
   // K, and its blocks of `slice`, in whole squares of 16 steps; the last one may be shorter
   long depth, slice, slices;
   // left rows, panels, and the number of these blocks beside one another
@@ -72,9 +72,9 @@ struct ProductLaunch {
   // if K is multiplied in several calls, the sums of all blocks are kept between them
   bool begins, ends, sums_are_kept;
   int results, matrix_count;
-  const ProductMatrix* matrices;  // the results, then the epilogue's operands
+  const GemmMatrix* matrices;  // the results, then the epilogue's operands
 };
 /// Packs panels, or computes blocks, from `first` to before `last`.
-using ProductFunction = void (*)(const ProductLaunch&, long first, long last);
+using GemmFunction = void (*)(const GemmLaunch&, long first, long last);
 
 }  // namespace fulgurite::FULGURITE_KERNELS

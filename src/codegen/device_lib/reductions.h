@@ -81,16 +81,16 @@ FULGURITE_INLINE int minimum_of_lanes(const Ints& x) {
 }
 /// A row's maximum, and its minimum; NaN if any element is.
 template <class Lanes>
-struct Largest {
+struct Max {
   Lanes most;
-  __attribute__((always_inline)) Largest() { set_to_lowest(most); }
+  __attribute__((always_inline)) Max() { set_to_lowest(most); }
   __attribute__((always_inline)) void add(const Columns& c, const Lanes& x) { raise_inside(c, most, x); }
   __attribute__((always_inline)) Lanes total() { return Lanes(maximum_of_lanes(most)); }
 };
 template <class Lanes>
-struct Smallest {
+struct Min {
   Lanes least;
-  __attribute__((always_inline)) Smallest() { set_to_highest(least); }
+  __attribute__((always_inline)) Min() { set_to_highest(least); }
   __attribute__((always_inline)) void add(const Columns& c, const Lanes& x) { lower_inside(c, least, x); }
   __attribute__((always_inline)) Lanes total() { return Lanes(minimum_of_lanes(least)); }
 };

@@ -66,7 +66,7 @@ class Row {
 
  private:
   const Launch& launch_;
-  long index_[most_row_dimensions];
+  long index_[max_row_dimensions];
 };
 
 inline constexpr int lane_numbers[lanes] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};

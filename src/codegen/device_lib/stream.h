@@ -17,11 +17,11 @@ struct ResultRow {
 
 template <class Part>
 FULGURITE_INLINE void stream_part(void* to, const Part& value) {
-  typedef Part Place __attribute__((may_alias));
+  typedef Part Target __attribute__((may_alias));
 #if defined(__AVX__)
-  asm("vmovntps %1, %0" : "=m"(*(Place*)to) : "v"(value));
+  asm("vmovntps %1, %0" : "=m"(*(Target*)to) : "v"(value));
 #else
-  *(Place*)to = value;
+  *(Target*)to = value;
 #endif
 }
 FULGURITE_INLINE void stream(float* to, const Floats& value) {

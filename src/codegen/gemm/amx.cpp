@@ -29,7 +29,7 @@ bool request_tile_permission() { return false; }
 
 }  // namespace
 
-bool matrix_unit_is_usable() {
+bool amx_is_usable() {
   static const bool is_usable = has_unit() && request_tile_permission();
   return is_usable;
 }

@@ -15,7 +15,7 @@ namespace {
 KernelSource source_of(std::string name, std::string body) {
   KernelSource source;
   source.text =
-      text::cat("extern \"C\" void ", name, "(const ProductLaunch& launch, long first, long last) {\n", body, "}\n");
+      text::cat("extern \"C\" void ", name, "(const GemmLaunch& launch, long first, long last) {\n", body, "}\n");
   source.plain_text = source.text;  // the name identifies it
   source.name = std::move(name);
   source.is_gemm = true;
@@ -54,8 +54,8 @@ KernelSource multiplying_source(const GemmForm& form, int other) {
 }
 
 // The tiles that codegen/device_lib/gemm_units.h chooses.
-kernels::ProductTiles tiles_of(const GemmForm& form, Instructions instructions) {
-  if (form.number == Dtype::bf16 && instructions.has_amx) return kernels::matrix_unit_tiles;
+kernels::GemmTiles tiles_of(const GemmForm& form, Instructions instructions) {
+  if (form.number == Dtype::bf16 && instructions.has_amx) return kernels::amx_tiles;
   if (form.number == Dtype::bf16 && instructions.set == InstructionSet::avx512_bf16) return kernels::pair_tiles;
   return instructions.set >= InstructionSet::avx512 ? kernels::wide_single_tiles : kernels::narrow_single_tiles;
 }
@@ -70,7 +70,7 @@ LibraryFunction library_function([[maybe_unused]] const std::string& name,
   const auto find = [&](auto library_product) { return library_product(name.c_str(), text.c_str()); };
   const bool has_bf16_dot = form.number == Dtype::bf16 && instructions.set == InstructionSet::avx512_bf16;
   if (form.number == Dtype::bf16 && instructions.has_amx)
-    return has_bf16_dot ? find(products_matrix_unit::library_product) : nullptr;
+    return has_bf16_dot ? find(products_amx::library_product) : nullptr;
   if (has_bf16_dot) return find(products_avx512_bf16::library_product);
   if (instructions.set >= InstructionSet::avx512) return find(products_avx512::library_product);
   if (instructions.set == InstructionSet::avx2) return find(products_avx2::library_product);
@@ -109,9 +109,7 @@ class GemmFunctions {
     return true;
   }
   const KernelSource& source(size_t i) const { return sources_[i]; }
-  kernels::ProductFunction function(size_t i) const {
-    return reinterpret_cast<kernels::ProductFunction>(functions_[i]);
-  }
+  kernels::GemmFunction function(size_t i) const { return reinterpret_cast<kernels::GemmFunction>(functions_[i]); }
 
  private:
   const Instructions instructions_;
@@ -137,7 +135,7 @@ Instructions gemm_instructions() {
 #if defined(__x86_64__)
   if (instructions.set == InstructionSet::avx512 && __builtin_cpu_supports("avx512bf16"))
     instructions.set = InstructionSet::avx512_bf16;
-  instructions.has_amx = instructions.set == InstructionSet::avx512_bf16 && matrix_unit_is_usable();
+  instructions.has_amx = instructions.set == InstructionSet::avx512_bf16 && amx_is_usable();
 #endif
   return instructions;
 }

@@ -23,9 +23,9 @@ struct GemmForm {
 
 /// A compiled GEMM.
 struct CompiledGemm {
-  kernels::ProductFunction pack = nullptr;      // panels of the right operand
-  kernels::ProductFunction multiply = nullptr;  // blocks of the result
-  kernels::ProductTiles tiles{};
+  kernels::GemmFunction pack = nullptr;      // panels of the right operand
+  kernels::GemmFunction multiply = nullptr;  // blocks of the result
+  kernels::GemmTiles tiles{};
   std::string text, pack_name, multiply_name;
 };
 

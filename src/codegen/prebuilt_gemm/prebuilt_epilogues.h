@@ -3,13 +3,13 @@
 #include "codegen/device_lib/activations.h"
 #include "codegen/device_lib/gemm_microkernel.h"
 
-#define FULGURITE_EPILOGUE(Name, ...)                                                                  \
-  struct Name {                                                                                        \
-    static constexpr const char* statements = #__VA_ARGS__;                                            \
-    static __attribute__((always_inline)) void finish(const ProductLaunch& launch, const Floats& sums, \
-                                                      const ResultPart& at) {                          \
-      __VA_ARGS__                                                                                      \
-    }                                                                                                  \
+#define FULGURITE_EPILOGUE(Name, ...)                                                               \
+  struct Name {                                                                                     \
+    static constexpr const char* statements = #__VA_ARGS__;                                         \
+    static __attribute__((always_inline)) void finish(const GemmLaunch& launch, const Floats& sums, \
+                                                      const ResultPart& at) {                       \
+      __VA_ARGS__                                                                                   \
+    }                                                                                               \
   };
 
 namespace fulgurite::FULGURITE_KERNELS {

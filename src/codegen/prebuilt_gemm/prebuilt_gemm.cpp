@@ -8,28 +8,28 @@ namespace fulgurite::FULGURITE_KERNELS {
 namespace {
 
 template <class Element, class Number>
-void pack(const ProductLaunch& launch, long first, long last) {
+void pack(const GemmLaunch& launch, long first, long last) {
   pack_right<Element, Number>(launch, first, last);
 }
 
 template <class Left, class Number, class Epilogue>
-void multiply(const ProductLaunch& launch, long first, long last) {
+void multiply(const GemmLaunch& launch, long first, long last) {
   multiply_blocks<Left, Number>(
       launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {
         Epilogue::finish(launch, sums, at);
       });
 }
 
-struct NamedProduct {
+struct NamedGemm {
   const char *name, *statements;
-  ProductFunction function;
+  GemmFunction function;
 };
 template <class Left, class Number, class Epilogue>
-constexpr NamedProduct product(const char* name) {
+constexpr NamedGemm product(const char* name) {
   return {name, Epilogue::statements, multiply<Left, Number, Epilogue>};
 }
 
-constexpr NamedProduct products[] = {
+constexpr NamedGemm products[] = {
     {"pack_bf16", "", pack<BFloat16, BFloat16>},
     {"pack_f32_as_bf16", "", pack<float, BFloat16>},
     product<BFloat16, BFloat16, StoreBFloat16>("multiply_bf16_to_bf16"),
@@ -59,7 +59,7 @@ constexpr NamedProduct products[] = {
 }  // namespace
 
 codegen::LibraryFunction library_product(const char* name, const char* statements) {
-  for (const NamedProduct& product : products)
+  for (const NamedGemm& product : products)
     if (__builtin_strcmp(product.name, name) == 0 && __builtin_strcmp(product.statements, statements) == 0)
       return reinterpret_cast<codegen::LibraryFunction>(product.function);
   return nullptr;

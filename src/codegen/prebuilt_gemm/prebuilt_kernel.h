@@ -17,6 +17,6 @@ codegen::LibraryFunction library_product(const char* name, const char* statement
 namespace fulgurite::products_avx512_bf16 {
 codegen::LibraryFunction library_product(const char* name, const char* statements);
 }
-namespace fulgurite::products_matrix_unit {
+namespace fulgurite::products_amx {
 codegen::LibraryFunction library_product(const char* name, const char* statements);
 }

@@ -120,7 +120,7 @@ class VectorKernelPrinter {
   }
 
   void print(const RowLoop& row_loop) {
-    static constexpr std::string_view reducers[] = {"", "", "", "Sum", "Largest", "Smallest"};
+    static constexpr std::string_view reducers[] = {"", "", "", "Sum", "Max", "Min"};
     for (const int i : row_loop.reduced)
       if (value(i).kind != Kind::column_sum)
         line(reducers[static_cast<int>(value(i).kind)], "<", lanes_text(value(i).lanes), "> ", name(i), "_lanes;");

@@ -46,7 +46,8 @@ constinit const Symbol final_callbacks_symbol{
 
 constinit const Symbol call_node_hooks_symbol{
     .signature =
-        "compiled_autograd.call_node_hooks(int hooks, Tensor[] gradients, Tensor[] of_outputs, *, str hook_type) -> Tensor[]",
+        "compiled_autograd.call_node_hooks(int hooks, Tensor[] gradients, Tensor[] of_outputs, *, str hook_type) -> "
+        "Tensor[]",
     .documentation = "Calls a node's hooks on its gradients; gives what they put in their place.",
     .python = "call_node_hooks({0}, {1}, {2}, {3})",
     .python_definition =

@@ -8,6 +8,6 @@ namespace fulgurite::examine {
 
 /// The layout of a fusion's tensors as its kernel addresses them.
 KernelLayout layout_of(const fuser::FusionKernel&);
-ProductLayout layout_of(const fused_gemm::GemmKernel&);
+GemmLayout layout_of(const fused_gemm::GemmKernel&);
 
 }  // namespace fulgurite::examine

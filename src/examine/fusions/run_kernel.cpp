@@ -76,10 +76,10 @@ void Kernel::run(std::span<const Tensor> inputs, std::span<const Tensor> results
   run_fusion(*static_cast<const fuser::FusionKernel*>(made_.get()), inputs, results);
 }
 
-ProductLayout layout_of(const fused_gemm::GemmKernel& kernel) {
+GemmLayout layout_of(const fused_gemm::GemmKernel& kernel) {
   const codegen::GemmForm& form = kernel.product().form;
-  const kernels::ProductTiles& tiles = kernel.tiles();
-  std::vector<ProductOperand> operands;
+  const kernels::GemmTiles& tiles = kernel.tiles();
+  std::vector<GemmOperand> operands;
   for (const codegen::GemmEpilogue::Operand& operand : form.epilogue.operands)
     operands.push_back({operand.dtype, operand.is_row});
   return {form.left,
@@ -92,34 +92,34 @@ ProductLayout layout_of(const fused_gemm::GemmKernel& kernel) {
            tiles.block_rows, tiles.packed_numbers}};
 }
 
-Product::Product(void (*pack)(), void (*multiply)(), const ProductLayout& layout)
+Gemm::Gemm(void (*pack)(), void (*multiply)(), const GemmLayout& layout)
     : inputs_(2 + layout.operands.size()), results_(layout.results.size()) {
-  const ProductTiles& tiles = layout.tiles;
+  const GemmTiles& tiles = layout.tiles;
   if (std::min({tiles.tile_rows, tiles.panel_rows, tiles.step_depth, tiles.slice_steps, tiles.several_steps,
                 tiles.block_rows, tiles.packed_numbers}) < 1)
     throw UserError(
-        "Product: the layout's tiles must be those that the kernels were written for; a program that `fulgurite repro` writes has them");
+        "Gemm: the layout's tiles must be those that the kernels were written for; a program that `fulgurite "
+        "repro` writes has them");
   if (results_ + layout.operands.size() > codegen::max_gemm_matrices || results_ == 0)
-    throw UserError(text::cat("Product: the layout has ", results_, " results and ", layout.operands.size(),
+    throw UserError(text::cat("Gemm: the layout has ", results_, " results and ", layout.operands.size(),
                               " operands beside the product's, the most are ", codegen::max_gemm_matrices,
                               " together"));
-  codegen::matrix_unit_is_usable();  // requests AMX from the system, if the kernels use it
+  codegen::amx_is_usable();  // requests AMX from the system, if the kernels use it
   codegen::CompiledGemm kernels;
-  kernels.pack = reinterpret_cast<kernels::ProductFunction>(pack);
-  kernels.multiply = reinterpret_cast<kernels::ProductFunction>(multiply);
+  kernels.pack = reinterpret_cast<kernels::GemmFunction>(pack);
+  kernels.multiply = reinterpret_cast<kernels::GemmFunction>(multiply);
   kernels.tiles = {tiles.tile_rows,     tiles.panel_rows, tiles.step_depth,    tiles.slice_steps,
                    tiles.several_steps, tiles.block_rows, tiles.packed_numbers};
   codegen::GemmForm form{layout.left, layout.right, layout.number, {}};
   form.epilogue.results = layout.results;
-  for (const ProductOperand& operand : layout.operands)
-    form.epilogue.operands.push_back({operand.dtype, operand.is_row});
+  for (const GemmOperand& operand : layout.operands) form.epilogue.operands.push_back({operand.dtype, operand.is_row});
   made_ = std::make_shared<const fused_gemm::GemmKernel>(fused_gemm::GemmOp{std::move(form), layout.is_linear},
                                                          std::move(kernels));
 }
 
-void Product::run(std::span<const Tensor> inputs, std::span<const Tensor> results) const {
+void Gemm::run(std::span<const Tensor> inputs, std::span<const Tensor> results) const {
   if (inputs.size() != inputs_ || results.size() != results_)
-    throw UserError(text::cat("Product::run: the product has ", inputs_, " inputs and ", results_, " outputs, got ",
+    throw UserError(text::cat("Gemm::run: the product has ", inputs_, " inputs and ", results_, " outputs, got ",
                               inputs.size(), " and ", results.size()));
   run_fusion(*static_cast<const fused_gemm::GemmKernel*>(made_.get()), inputs, results);
 }

@@ -125,13 +125,13 @@ std::string kernel_section(std::string_view kernel, codegen::HeaderParts parts, 
                    "#else\n#pragma GCC pop_options\n#endif\n\n");
 }
 
-std::string layout_text(const ProductLayout& layout) {
+std::string layout_text(const GemmLayout& layout) {
   const std::string results = text::join(layout.results, dtype_text);
-  const std::string operands = text::join(layout.operands, [](const ProductOperand& operand) {
+  const std::string operands = text::join(layout.operands, [](const GemmOperand& operand) {
     return text::cat("{", dtype_text(operand.dtype), ", ", operand.is_row ? "true" : "false", "}");
   });
-  const ProductTiles& tiles = layout.tiles;
-  return text::cat("  const examine::ProductLayout layout = {.left = ", dtype_text(layout.left),
+  const GemmTiles& tiles = layout.tiles;
+  return text::cat("  const examine::GemmLayout layout = {.left = ", dtype_text(layout.left),
                    ", .right = ", dtype_text(layout.right), ", .number = ", dtype_text(layout.number), ", .results = {",
                    results, "}", operands.empty() ? "" : ", .operands = {", operands, operands.empty() ? "" : "}",
                    ", .is_linear = ", layout.is_linear ? "true" : "false", ", .tiles = {", tiles.tile_rows, ", ",
@@ -151,7 +151,7 @@ std::optional<KernelPart> kernel_part(const ReproProgram& program) {
   if (const auto* product = dynamic_cast<const fused_gemm::GemmKernel*>(program.kernel))
     return KernelPart{kernel_section(product->text(), {false, product->product().form.epilogue.has_angles}, true),
                       layout_text(layout_of(*product)),
-                      text::cat("examine::Product fusion(kernel::", product->pack_name(),
+                      text::cat("examine::Gemm fusion(kernel::", product->pack_name(),
                                 ", kernel::", product->multiply_name(), ", layout)")};
   return {};
 }
@@ -208,7 +208,8 @@ std::string cpp_program(const ReproProgram& program) {
   } else {
     const auto named = [](const std::string& name) { return quoted(name, '"'); };
     out += text::cat(
-        "  const auto eager = jit(reference, {.executors = {\"eager\"}});\n  const auto compiled = jit(reference, {.executors = {",
+        "  const auto eager = jit(reference, {.executors = {\"eager\"}});\n  const auto compiled = jit(reference, "
+        "{.executors = {",
         text::join(program.executors, named), "}});\n");
     subject = side_text(program, "compiled");
   }

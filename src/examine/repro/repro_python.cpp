@@ -165,9 +165,9 @@ std::string python_program(const ReproProgram& program) {
   if (!program.options.data.empty())
     out += text::cat("saved = load(", quoted(program.options.data, '"'),
                      ")\nfor (name, *_), tensor in zip(described, inputs):\n", "  tensor.copy_(saved[name])\n");
-  out += text::cat(
-      "written = [", text::join(written, [](size_t i) { return i; }), "]\nruns = ", program.options.runs,
-      "\n# Of each result: its shape, places of elements, what they were there, and how far they may be apart.\nexpected = [\n");
+  out += text::cat("written = [", text::join(written, [](size_t i) { return i; }), "]\nruns = ", program.options.runs,
+                   "\n# Of each result: its shape, places of elements, what they were there, and how far they may be "
+                   "apart.\nexpected = [\n");
   for (const Tensor& result : results) out += expected_text(result, program.options.tolerance);
   return text::cat(out, "]\nprint(", quoted(program.title, '"'), ")\n", checks);
 }

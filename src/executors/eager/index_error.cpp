@@ -7,7 +7,7 @@ namespace fulgurite {
 
 namespace {
 
-[[noreturn]] void fail(const std::string& message) { throw UnplacedError(message); }
+[[noreturn]] void fail(const std::string& message) { throw UnlocatedError(message); }
 
 std::string subject(int64_t matrix, int64_t batch) {
   return batch == 1 ? std::string("the matrix") : text::cat("matrix ", matrix, " of the batch");
@@ -15,7 +15,7 @@ std::string subject(int64_t matrix, int64_t batch) {
 
 }  // namespace
 
-void throw_place_error(int64_t place, int64_t size) {
+void throw_index_error(int64_t place, int64_t size) {
   fail(text::cat("an index tensor holds ", place, ", which is out of range for a dimension of size ", size));
 }
 

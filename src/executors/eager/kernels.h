@@ -68,7 +68,7 @@ KernelTable cumulative_kernels();
 KernelTable sort_kernels();
 KernelTable selection_kernels();
 KernelTable search_kernels();
-KernelTable product_kernels();
+KernelTable gemm_kernels();
 KernelTable quantization_kernels();
 KernelTable convolution_kernels();
 KernelTable pooling_kernels();

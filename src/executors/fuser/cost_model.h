@@ -7,7 +7,7 @@ namespace fulgurite::fuser {
 /// Functions of the trace alone, so that the same program always runs the same kernels, and gives the same bits.
 
 /// Returns true if a trace moves so much memory that some group may be profitable.
-bool may_pay(const Trace&);
+bool may_be_profitable(const Trace&);
 /// Keeps the groups that move less memory as one kernel, and enough of it.
 void keep_profitable(const Trace&, FusionGroups&);
 

@@ -16,7 +16,7 @@ const Executor& fuser_executor() {
     fusing->fuse = [candidate = &fusing->candidate](const Trace& trace, FusionNames& names, FusingOptions options) {
       return fuser::fuse(trace, *candidate, names, options);
     };
-    fusing->may_pay = fuser::may_pay;
+    fusing->may_be_profitable = fuser::may_be_profitable;
     return Executor{"fuser", [](const Symbol&) -> const Implementation* { return nullptr; }, {}, fusing};
   }();
   return executor;

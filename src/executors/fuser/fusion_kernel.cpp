@@ -8,7 +8,7 @@
 #include "runtime/copy_elements.h"
 #include "runtime/threads/parallel_for.h"
 #include "runtime/threads/store_fence.h"
-#include "support/base/unplaced_error.h"
+#include "support/base/unlocated_error.h"
 #include "tensor/memory/scratch_memory.h"
 #include "tensor/tensor_impl.h"
 
@@ -16,7 +16,7 @@ namespace fulgurite::fuser {
 
 using codegen::Extent;
 using kernels::Launch;
-using kernels::most_row_dimensions;
+using kernels::max_row_dimensions;
 using kernels::Operand;
 
 namespace {
@@ -80,7 +80,7 @@ class FusionKernel::Call {
   }
 
  private:
-  using Strides = int64_t[most_row_dimensions];
+  using Strides = int64_t[max_row_dimensions];
 
   void add(const OperandLayout& layout, const Tensor& tensor) {
     for (size_t d = 0; d < layout.dimensions.size(); ++d)
@@ -102,8 +102,8 @@ class FusionKernel::Call {
         std::find_if(first, first + count, [&](int64_t layout) { return layout < 0 || layout >= columns_; });
     if (wrong == first + count) return;
     try {
-      throw_place_error(*wrong, columns_);
-    } catch (const UnplacedError& error) {
+      throw_index_error(*wrong, columns_);
+    } catch (const UnlocatedError& error) {
       throw OperandError(error.what(), operand);
     }
   }
@@ -111,7 +111,7 @@ class FusionKernel::Call {
   // Strides along the loop dimensions; 0 along those that the operand does not have.
   void find_strides(size_t k) {
     const TensorImpl& impl = *tensors_[k]->impl();
-    std::fill_n(strides_[k], most_row_dimensions, 0);
+    std::fill_n(strides_[k], max_row_dimensions, 0);
     for (size_t d = 0; d < places_[k]->dimensions.size(); ++d) {
       int64_t stride = impl.strides[d];
       for (int dimension = kernel_.kernel_.dimensions; dimension-- > 0;) {
@@ -160,7 +160,7 @@ class FusionKernel::Call {
   void find_rows() {
     launch_ = {};
     launch_.columns = columns_;
-    int64_t row_strides[max_operands][most_row_dimensions];
+    int64_t row_strides[max_operands][max_row_dimensions];
     int merged = 0;
     for (int d = first_column_; d-- > 0;) {
       bool fits = merged > 0;
@@ -291,7 +291,7 @@ class FusionKernel::Call {
   int first_column_ = 0;
   bool streams_ = false;
   int64_t columns_ = 1, rows_ = 1;
-  int64_t sizes_[most_row_dimensions] = {};
+  int64_t sizes_[max_row_dimensions] = {};
   Strides strides_[max_operands];
   const OperandLayout* places_[max_operands];
   const Tensor* tensors_[max_operands];

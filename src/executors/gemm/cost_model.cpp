@@ -15,11 +15,9 @@ namespace {
 /// Minimum sizes for which a generated GEMM was measured to be faster than oneDNN's.
 struct Sizes {
   int64_t rows, columns, depth;  // at least
-  int64_t most_depth = std::numeric_limits<int64_t>::max();
+  int64_t max_depth = std::numeric_limits<int64_t>::max();
 
-  bool hold(int64_t m, int64_t n, int64_t k) const {
-    return m >= rows && n >= columns && k >= depth && k <= most_depth;
-  }
+  bool hold(int64_t m, int64_t n, int64_t k) const { return m >= rows && n >= columns && k >= depth && k <= max_depth; }
 };
 // Measured with benchmarks/gemm.cpp: with fewer rows, packing the right operand dominates; with a small K or few
 // columns, the work per tile does.
@@ -29,12 +27,12 @@ constexpr Sizes widened{64, 64, 64};    // 16 bits with AVX2, which oneDNN does 
 constexpr Sizes singles{256, 128, 256, 4096};
 // bf16 with AMX: on a virtual Xeon mostly 1.0 to 1.5 times as fast as oneDNN 2.6; with a larger K 0.63 to 1.0 times,
 // because the sums go through the L2 cache for every K block.
-constexpr Sizes matrix_unit{256, 128, 128, 2800};
+constexpr Sizes amx{256, 128, 128, 2800};
 
 // Null if no sizes were measured to be profitable.
 const Sizes* profitable_sizes(Dtype dtype) {
   static const codegen::Instructions has = codegen::gemm_instructions();
-  if (has.has_amx) return dtype == Dtype::bf16 ? &matrix_unit : nullptr;
+  if (has.has_amx) return dtype == Dtype::bf16 ? &amx : nullptr;
   if (has.set == codegen::InstructionSet::avx512_bf16) return dtype == Dtype::bf16 ? &pairs : nullptr;
   if (has.set != codegen::InstructionSet::avx2) return nullptr;
   return dtype == Dtype::f32 ? &singles : dtype == Dtype::bf16 || dtype == Dtype::f16 ? &widened : nullptr;

@@ -13,7 +13,7 @@ const Executor& gemm_executor() {
     fusing->fuse = [candidate = &fusing->candidate](const Trace& trace, FusionNames& names, FusingOptions options) {
       return fused_gemm::fuse_gemm_epilogues(trace, *candidate, names, options.allow_excess_precision);
     };
-    fusing->may_pay = fused_gemm::has_gemm;
+    fusing->may_be_profitable = fused_gemm::has_gemm;
     return Executor{"gemm", [](const Symbol&) -> const Implementation* { return nullptr; }, {}, fusing};
   }();
   return executor;

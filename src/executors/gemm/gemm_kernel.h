@@ -24,7 +24,7 @@ class GemmKernel final : public FusedKernel {
   std::string_view text() const override { return kernels_.text; }
   bool may_overwrite(size_t result, size_t argument) const override;
   const GemmOp& product() const { return gemm_; }
-  const kernels::ProductTiles& tiles() const { return kernels_.tiles; }
+  const kernels::GemmTiles& tiles() const { return kernels_.tiles; }
   /// The names of the functions in the text: for packing, and for multiplying.
   std::string_view pack_name() const { return kernels_.pack_name; }
   std::string_view multiply_name() const { return kernels_.multiply_name; }

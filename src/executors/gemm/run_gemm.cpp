@@ -9,7 +9,7 @@ namespace fulgurite::fused_gemm {
 
 namespace {
 
-using kernels::ProductLaunch;
+using kernels::GemmLaunch;
 
 constexpr int64_t step_bytes = 4;          // of a packed row
 constexpr int64_t block_columns = 384;     // limits the L2 cache that a block's unrounded sums use
@@ -21,14 +21,14 @@ int64_t up_to(int64_t a, int64_t unit) { return divide_up(a, unit) * unit; }
 
 // Left rows of a block: enough to amortize loading a panel, few enough that several threads have blocks, an even number
 // of them of nearly equal size; whole tiles. A function of the sizes.
-int64_t rows_of_block(int64_t rows, int64_t column_blocks, const kernels::ProductTiles& tiles) {
+int64_t rows_of_block(int64_t rows, int64_t column_blocks, const kernels::GemmTiles& tiles) {
   const int64_t most = divide_up(rows, tiles.block_rows / 4), unit = column_blocks % 2 == 0 ? 1 : 2;
   const int64_t below = up_to(std::max(divide_up(rows, tiles.block_rows), divide_up(min_blocks, column_blocks)), unit);
   return up_to(divide_up(rows, std::clamp<int64_t>(below, 1, most)), tiles.tile_rows);
 }
 
 // The maximum of K in one K block.
-int64_t max_slice_depth(int64_t depth, const kernels::ProductTiles& tiles) {
+int64_t max_slice_depth(int64_t depth, const kernels::GemmTiles& tiles) {
   const int64_t whole = tiles.slice_steps * tiles.step_depth;
   return depth <= whole ? whole : tiles.several_steps * tiles.step_depth;
 }
@@ -67,14 +67,14 @@ class GemmRun {
 
  private:
   void multiply(int64_t left_row, int64_t left_rows, int64_t right_row, int64_t right_rows) const {
-    ProductLaunch launch{};
+    GemmLaunch launch{};
     const int64_t panels = divide_up(right_rows, tiles_.panel_rows);
     launch.slice = slice_;
     launch.block_panels = std::min(block_panels_, panels);
     launch.column_blocks = divide_up(panels, launch.block_panels);
     launch.block_rows = rows_of_block(left_rows, launch.column_blocks, tiles_);
     launch.sums_are_kept = slices_at_once_ < slices_;
-    kernels::ProductMatrix matrices[codegen::max_gemm_matrices];
+    kernels::GemmMatrix matrices[codegen::max_gemm_matrices];
     const codegen::GemmEpilogue& epilogue = form_.epilogue;
     launch.results = static_cast<int>(epilogue.results.size());
     launch.matrix_count = static_cast<int>(call_.matrices.size());
@@ -108,7 +108,7 @@ class GemmRun {
         const ScratchMemory strips(up_to(launch.block_rows + tiles_.tile_rows, 16) * launch.slices *
                                    tiles_.slice_steps * step_bytes);
         const ScratchMemory sums(launch.sums_are_kept ? 0 : block_sums);
-        ProductLaunch mine = launch;
+        GemmLaunch mine = launch;
         mine.left_strips = strips.data();
         if (!launch.sums_are_kept) mine.sums = sums.data();
         for (int64_t begin, end; ranges.next(begin, end);) kernels_.multiply(mine, begin, end);
@@ -116,8 +116,8 @@ class GemmRun {
     }
   }
 
-  static kernels::ProductOperand operand(const DepthMatrix& matrix, Dtype dtype, int64_t row, int64_t rows,
-                                         int64_t depth) {
+  static kernels::GemmOperand operand(const DepthMatrix& matrix, Dtype dtype, int64_t row, int64_t rows,
+                                      int64_t depth) {
     return {moved(matrix.data, row * matrix.row_stride + depth * matrix.depth_stride, dtype), rows, matrix.row_stride,
             matrix.depth_stride};
   }
@@ -125,7 +125,7 @@ class GemmRun {
   const codegen::GemmForm& form_;
   const codegen::CompiledGemm& kernels_;
   const GemmArguments& call_;
-  const kernels::ProductTiles tiles_;
+  const kernels::GemmTiles tiles_;
   const int64_t block_panels_, panel_bytes_;       // of a K block
   const int64_t slices_, slice_, slices_at_once_;  // of nearly equal lengths
 };

@@ -27,7 +27,8 @@ constexpr uint64_t word(Kind kind, uint64_t payload = 0) { return static_cast<ui
 
 }  // namespace
 
-Leaves::Leaves(const CallableTable& table, bool allow_proxies, bool symbols, const std::vector<PromotedSize>* promoted)
+FlatArguments::FlatArguments(const CallableTable& table, bool allow_proxies, bool symbols,
+                             const std::vector<PromotedSize>* promoted)
     : allow_proxies_(allow_proxies), are_symbols_(symbols), promoted_(promoted) {
   const uint64_t autocast = autocast_dtype() ? static_cast<uint64_t>(*autocast_dtype()) + 1 : 0;
   const uint64_t modes =
@@ -48,7 +49,7 @@ void append_tensor_key(const TensorImpl& tensor, SmallVector<uint64_t, 64>& key)
   for (const int64_t size : tensor.sizes) key.push_back(static_cast<uint64_t>(size));
 }
 
-void Leaves::add(const Tensor& tensor) {
+void FlatArguments::add(const Tensor& tensor) {
   tensors_.push_back(&tensor);
   headers_.push_back(static_cast<uint32_t>(key_.size()));
   if (!tensor.defined()) {
@@ -70,7 +71,7 @@ void Leaves::add(const Tensor& tensor) {
   append_tensor_key(*tensor.impl(), key_);
 }
 
-void Leaves::note_symbols(const TensorImpl& tensor) {
+void FlatArguments::note_symbols(const TensorImpl& tensor) {
   const size_t first = key_.size() + 1;
   for (size_t d = 0; d < tensor.sizes.size(); ++d) {
     const bool is_marked = d < 16 && (tensor.dynamic_dims >> d & 1);
@@ -81,24 +82,24 @@ void Leaves::note_symbols(const TensorImpl& tensor) {
   }
 }
 
-void Leaves::add_symbol(Int n) {
+void FlatArguments::add_symbol(Int n) {
   if (are_symbols_ && is_argument_) symbols_.push_back(static_cast<uint32_t>(key_.size() + 1));
   add_number(Kind::integer, static_cast<uint64_t>(allow_proxies_ ? n.hint() : static_cast<int64_t>(n)));
 }
 
-void Leaves::add_symbol(Float n) {
+void FlatArguments::add_symbol(Float n) {
   if (are_symbols_ && is_argument_) symbols_.push_back(static_cast<uint32_t>(key_.size() + 1));
   add_number(Kind::floating, std::bit_cast<uint64_t>(allow_proxies_ ? n.hint() : static_cast<double>(n)));
 }
 
-SmallVector<uint64_t, 64> Leaves::key_without_symbols() const {
+SmallVector<uint64_t, 64> FlatArguments::key_without_symbols() const {
   constexpr uint64_t symbol = 0xfff9'5379'6d62'6f6c;  // no size
   SmallVector<uint64_t, 64> key = key_;
   for (const uint32_t at : symbols_) key[at] = symbol;
   return key;
 }
 
-std::vector<uint64_t> Leaves::symbol_values() const {
+std::vector<uint64_t> FlatArguments::symbol_values() const {
   std::vector<uint64_t> values;
   values.reserve(symbols_.size());
   for (const uint32_t at : symbols_) values.push_back(key_[at]);
@@ -106,7 +107,7 @@ std::vector<uint64_t> Leaves::symbol_values() const {
 }
 
 // How memory is shared is a matter of sizes and strides together: those stay constants.
-void Leaves::drop_symbols(size_t leaf) {
+void FlatArguments::drop_symbols(size_t leaf) {
   const uint32_t header = headers_[leaf];
   const auto end = static_cast<uint32_t>(header + tensors_[leaf]->impl()->sizes.size());
   SmallVector<uint32_t, 16> kept;
@@ -115,12 +116,12 @@ void Leaves::drop_symbols(size_t leaf) {
   symbols_ = kept;
 }
 
-void Leaves::add_number(Kind kind, uint64_t bits) {
+void FlatArguments::add_number(Kind kind, uint64_t bits) {
   key_.push_back(word(kind));
   key_.push_back(bits);
 }
 
-void Leaves::add_text(Kind kind, std::string_view text) {
+void FlatArguments::add_text(Kind kind, std::string_view text) {
   key_.push_back(word(kind, text.size()));
   for (size_t at = 0; at < text.size(); at += sizeof(uint64_t)) {
     uint64_t bytes = 0;
@@ -129,9 +130,9 @@ void Leaves::add_text(Kind kind, std::string_view text) {
   }
 }
 
-void Leaves::add_structure(size_t count) { key_.push_back(word(Kind::structure, count)); }
+void FlatArguments::add_structure(size_t count) { key_.push_back(word(Kind::structure, count)); }
 
-void Leaves::note_alias(size_t later, size_t earlier) {
+void FlatArguments::note_alias(size_t later, size_t earlier) {
   uint64_t& header = key_[headers_[later]];
   header |= static_cast<uint64_t>(earlier + 1) << alias_shift;
   if (tensors_[later]->is_same(*tensors_[earlier])) header |= uint64_t{1} << same_object_shift;
@@ -141,7 +142,7 @@ void Leaves::note_alias(size_t later, size_t earlier) {
 const TensorImpl* family_of(const TensorImpl& tensor) { return tensor.base ? tensor.base.get() : &tensor; }
 
 // A trace of writes into shared memory holds for one way of sharing it.
-void Leaves::add_sharing(size_t later, size_t earlier) {
+void FlatArguments::add_sharing(size_t later, size_t earlier) {
   if (has_symbols()) {
     drop_symbols(later);
     drop_symbols(earlier);
@@ -154,7 +155,7 @@ void Leaves::add_sharing(size_t later, size_t earlier) {
   for (const int64_t stride : b.strides) key_.push_back(static_cast<uint64_t>(stride));
 }
 
-void Leaves::finish() {
+void FlatArguments::finish() {
   const auto storage_of = [&](size_t i) -> const Storage* {
     const TensorImpl* impl = tensors_[i]->impl().get();
     return impl ? impl->storage.get() : nullptr;
@@ -189,7 +190,7 @@ uint64_t hash_of(const SmallVector<uint64_t, 64>& words) {
   return hash;
 }
 
-uint64_t Leaves::hash() const { return hash_of(key_); }
+uint64_t FlatArguments::hash() const { return hash_of(key_); }
 
 namespace {
 
@@ -274,18 +275,18 @@ std::vector<KeyItem> read_key(const uint64_t* words, size_t count) {
   return items;
 }
 
-void read_leaf(Leaves& flat, const Tensor& tensor) { flat.add(tensor); }
-void read_leaf(Leaves& flat, int64_t value) { flat.add_number(Kind::integer, static_cast<uint64_t>(value)); }
-void read_leaf(Leaves& flat, double value) { flat.add_number(Kind::floating, std::bit_cast<uint64_t>(value)); }
-void read_leaf(Leaves& flat, Int value) { flat.add_symbol(value); }
-void read_leaf(Leaves& flat, Float value) { flat.add_symbol(value); }
-void begin_members(Leaves& flat) { flat.begin_members(); }
-void read_leaf(Leaves& flat, bool value) { flat.add_number(Kind::boolean, value); }
-void read_leaf(Leaves& flat, std::string_view value) { flat.add_text(Kind::text, value); }
-void read_leaf(Leaves& flat, Device device) {
+void read_leaf(FlatArguments& flat, const Tensor& tensor) { flat.add(tensor); }
+void read_leaf(FlatArguments& flat, int64_t value) { flat.add_number(Kind::integer, static_cast<uint64_t>(value)); }
+void read_leaf(FlatArguments& flat, double value) { flat.add_number(Kind::floating, std::bit_cast<uint64_t>(value)); }
+void read_leaf(FlatArguments& flat, Int value) { flat.add_symbol(value); }
+void read_leaf(FlatArguments& flat, Float value) { flat.add_symbol(value); }
+void begin_members(FlatArguments& flat) { flat.begin_members(); }
+void read_leaf(FlatArguments& flat, bool value) { flat.add_number(Kind::boolean, value); }
+void read_leaf(FlatArguments& flat, std::string_view value) { flat.add_text(Kind::text, value); }
+void read_leaf(FlatArguments& flat, Device device) {
   flat.add_number(Kind::device, static_cast<uint64_t>(device.kind) << 16 | static_cast<uint16_t>(device.index));
 }
-void read_structure(Leaves& flat, size_t count) { flat.add_structure(count); }
-void read_structure(Leaves& flat, std::string_view key) { flat.add_text(Kind::structure_text, key); }
+void read_structure(FlatArguments& flat, size_t count) { flat.add_structure(count); }
+void read_structure(FlatArguments& flat, std::string_view key) { flat.add_text(Kind::structure_text, key); }
 
 }  // namespace fulgurite::detail

@@ -44,14 +44,14 @@ struct PromotedSize {
 ///
 /// The key is a sequence of words. Each item starts with a word whose low four bits say what it is; a tensor's sizes, a
 /// number's bits, a text's bytes follow it.
-class Leaves {
+class FlatArguments {
  public:
   /// Begins the key with the modes that traces depend on and the callable's table.
   /// With `allow_proxies`, tensors may be values of a trace being recorded: the key is then not one to look up. With
   /// `symbols`, the sizes of arguments, and the Int and Float among them, are symbols, and those of `promoted`; else
   /// only the sizes that mark_dynamic() made some.
-  explicit Leaves(const CallableTable& table, bool allow_proxies = false, bool symbols = false,
-                  const std::vector<PromotedSize>* promoted = nullptr);
+  explicit FlatArguments(const CallableTable& table, bool allow_proxies = false, bool symbols = false,
+                         const std::vector<PromotedSize>* promoted = nullptr);
 
   void add(const Tensor&);
   void add_number(KeyItem::Kind, uint64_t bits);

@@ -48,7 +48,7 @@ class Names {
 
 }  // namespace
 
-std::vector<std::string> leaf_names(const std::vector<LeafPath>& paths, const Leaves& flat,
+std::vector<std::string> leaf_names(const std::vector<LeafPath>& paths, const FlatArguments& flat,
                                     const std::vector<std::string>& argument_names) {
   std::vector<KeyItem> items;
   for (KeyItem& item : read_key(flat.key().data(), flat.key().size()))

@@ -16,7 +16,7 @@ namespace fulgurite::detail {
 ///
 /// A name given in `argument_names`, or to a tensor with set_name, stands for it. Equal names get a suffix: w, w_1,
 /// w_2.
-std::vector<std::string> leaf_names(const std::vector<LeafPath>& paths, const Leaves& flat,
+std::vector<std::string> leaf_names(const std::vector<LeafPath>& paths, const FlatArguments& flat,
                                     const std::vector<std::string>& argument_names);
 
 }  // namespace fulgurite::detail

@@ -81,7 +81,7 @@ const void* memory_of(const Tensor& tensor) {
   return impl;
 }
 
-bool share_memory(const Leaves& flat) {
+bool share_memory(const FlatArguments& flat) {
   const auto& tensors = flat.tensors();
   for (size_t i = 0; i < tensors.size(); ++i)
     for (size_t j = 0; j < i; ++j)
@@ -91,7 +91,7 @@ bool share_memory(const Leaves& flat) {
   return false;
 }
 
-bool writes_into_shared(const Recording& recording, const Leaves& flat) {
+bool writes_into_shared(const Recording& recording, const FlatArguments& flat) {
   for (const BoundSymbol& bound : recording.trace.bound_symbols) {
     if (!is_write(bound)) continue;
     for (const RecordedInput& input : recording.inputs) {

@@ -14,8 +14,8 @@ Tensor view_of_container(const Tensor& container, const Tensor& containing, cons
 /// A tensor's memory: its storage, or the value of an outer recording that it is a view of.
 const void* memory_of(const Tensor&);
 /// Returns true if two tensors that are not the same share memory.
-bool share_memory(const Leaves&);
+bool share_memory(const FlatArguments&);
 /// Returns true if an argument is written that shares memory with another.
-bool writes_into_shared(const Recording&, const Leaves&);
+bool writes_into_shared(const Recording&, const FlatArguments&);
 
 }  // namespace fulgurite::detail

@@ -39,10 +39,10 @@ struct StrideGuard {
   std::string name;
   Sizes strides;
 
-  const Tensor& of(const Leaves& flat) const {
+  const Tensor& of(const FlatArguments& flat) const {
     return leaf == RecordedInput::captured ? tensor : *flat.tensors()[static_cast<size_t>(leaf)];
   }
-  bool holds(const Leaves& flat) const { return of(flat).impl()->strides == strides; }
+  bool holds(const FlatArguments& flat) const { return of(flat).impl()->strides == strides; }
 };
 
 /// A cache entry: one compiled form of a function, with its guards and programs. Immutable, but for the bookkeeping of
@@ -106,7 +106,7 @@ bool same_words(const A& a, const B& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(uint64_t)) == 0;
 }
 
-/// Whether a version holds for these arguments and the captured tensors as they are now.
-bool holds(const CacheEntry&, const Leaves&);
+/// Returns true if an entry holds for these arguments and the captured tensors as they are now.
+bool holds(const CacheEntry&, const FlatArguments&);
 
 }  // namespace fulgurite::detail

@@ -82,7 +82,7 @@ void erase_from(Map& map, uint64_t hash, const Item& item) {
 
 }  // namespace
 
-bool holds(const CacheEntry& entry, const Leaves& flat) {
+bool holds(const CacheEntry& entry, const FlatArguments& flat) {
   if (!same_words(entry.key, flat.key()) || !captures_are_alike(entry)) return false;
   for (const StrideGuard& guard : entry.stride_guards)
     if (!guard.holds(flat)) return false;
@@ -108,7 +108,7 @@ void CompilationCache::use(const CacheEntry& entry) const {
   if (entry.symbolic) entry.symbolic->last_use.store(now, std::memory_order_relaxed);
 }
 
-const CacheEntry* CompilationCache::find(const Leaves& flat, uint64_t hash) {
+const CacheEntry* CompilationCache::find(const FlatArguments& flat, uint64_t hash) {
   const std::shared_lock lock(mutex_);
   const auto [begin, end] = by_hash_.equal_range(hash);
   for (auto candidate = begin; candidate != end; ++candidate) {
@@ -123,7 +123,7 @@ const CacheEntry* CompilationCache::find(const Leaves& flat, uint64_t hash) {
   return nullptr;
 }
 
-CompilationCache::Entry CompilationCache::find_specialization(const Leaves& flat, uint64_t hash) {
+CompilationCache::Entry CompilationCache::find_specialization(const FlatArguments& flat, uint64_t hash) {
   const std::shared_lock lock(mutex_);
   const auto [begin, end] = by_values_.equal_range(hash);
   for (auto candidate = begin; candidate != end; ++candidate) {
@@ -134,7 +134,7 @@ CompilationCache::Entry CompilationCache::find_specialization(const Leaves& flat
   return nullptr;
 }
 
-std::vector<std::shared_ptr<const SymbolicEntry>> CompilationCache::find_symbolic(const Leaves& flat) const {
+std::vector<std::shared_ptr<const SymbolicEntry>> CompilationCache::find_symbolic(const FlatArguments& flat) const {
   std::vector<std::shared_ptr<const SymbolicEntry>> found;
   const std::shared_lock lock(mutex_);
   if (symbolic_.empty()) return found;

@@ -30,11 +30,11 @@ class CompilationCache {
   /// The entry that the last call ran, if it had no symbols; checked first. It is not evicted.
   const CacheEntry* last_address() const { return last_.load(std::memory_order_seq_cst); }
   /// The version without symbols that holds for these arguments; it is the last one from here on.
-  const CacheEntry* find(const Leaves&, uint64_t hash);
+  const CacheEntry* find(const FlatArguments&, uint64_t hash);
   /// The one of a set of values of symbols.
-  Entry find_specialization(const Leaves&, uint64_t hash);
+  Entry find_specialization(const FlatArguments&, uint64_t hash);
   /// Versions with symbols that differ at most in these.
-  std::vector<std::shared_ptr<const SymbolicEntry>> find_symbolic(const Leaves&) const;
+  std::vector<std::shared_ptr<const SymbolicEntry>> find_symbolic(const FlatArguments&) const;
   Entry find_subgraph(const SmallVector<uint64_t, 64>& key, uint64_t hash);
 
   /// Adds an entry, with symbols or without; `hash` is that of its key.

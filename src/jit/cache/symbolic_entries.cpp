@@ -11,7 +11,7 @@
 
 namespace fulgurite::detail {
 
-std::shared_ptr<const CacheEntry> JitState::find_with_symbols(const Leaves& flat) {
+std::shared_ptr<const CacheEntry> JitState::find_with_symbols(const FlatArguments& flat) {
   if (options_.cache == Cache::no_caching) return nullptr;
   const uint64_t hash = flat.hash();
   if (std::shared_ptr<const CacheEntry> known = store_.find_specialization(flat, hash)) return known;
@@ -33,7 +33,7 @@ std::shared_ptr<const CacheEntry> JitState::find_with_symbols(const Leaves& flat
   return nullptr;
 }
 
-std::shared_ptr<CacheEntry> JitState::compile_with_symbols(Recording recording, const Leaves& flat,
+std::shared_ptr<CacheEntry> JitState::compile_with_symbols(Recording recording, const FlatArguments& flat,
                                                            const std::vector<LeafPath>& paths,
                                                            const std::vector<std::string>& names) {
   auto symbolic = std::make_shared<SymbolicEntry>();
@@ -76,7 +76,7 @@ std::shared_ptr<const SymbolicBackward> symbolic_backward(const std::shared_ptr<
 }  // namespace
 
 std::shared_ptr<CacheEntry> JitState::specialise(const std::shared_ptr<const SymbolicEntry>& symbolic,
-                                                 const Leaves& flat) const {
+                                                 const FlatArguments& flat) const {
   const std::vector<uint64_t> given = flat.symbol_values();
   SymbolValues values(given);
   auto entry = std::make_shared<CacheEntry>();

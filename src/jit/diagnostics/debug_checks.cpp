@@ -53,7 +53,7 @@ void compare(size_t number, const Tensor& compiled, const Tensor& eager, const s
 
 }  // namespace
 
-EagerRun prepare_eager_run(const Leaves& flat) {
+EagerRun prepare_eager_run(const FlatArguments& flat) {
   EagerRun run;
   for (const Tensor* tensor : flat.tensors())
     run.tensors.push_back(tensor->defined() ? tensor->detach().clone() : Tensor());

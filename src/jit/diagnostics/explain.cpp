@@ -116,8 +116,8 @@ std::string strides_text(const Sizes& strides) {
   return text::cat("(", text::join(strides, [](int64_t stride) { return stride; }), ")");
 }
 
-/// How tensors lie in memory otherwise, where that matters. Leaves of other types have been told of before.
-std::vector<Change> layout_differences(const CacheEntry& entry, const Leaves& flat) {
+/// The differences of layouts, where they matter. Leaves of other types are reported earlier.
+std::vector<Change> layout_differences(const CacheEntry& entry, const FlatArguments& flat) {
   std::vector<Change> differences;
   for (const StrideGuard& guard : entry.stride_guards)
     if (!guard.holds(flat))
@@ -138,7 +138,8 @@ std::vector<Change> layout_differences(const CacheEntry& entry, const Leaves& fl
 
 }  // namespace
 
-std::vector<Change> changes_since(const CacheEntry& newest, const Leaves& flat, const std::vector<std::string>& names) {
+std::vector<Change> changes_since(const CacheEntry& newest, const FlatArguments& flat,
+                                  const std::vector<std::string>& names) {
   const NamedItems now(flat.key(), names), before(newest.key, newest.leaf_names);
   std::vector<Change> differences;
   if (flat.key()[1] != newest.key[1]) differences.push_back({"the argument types", "other argument types"});

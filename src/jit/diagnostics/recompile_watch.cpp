@@ -12,15 +12,16 @@ namespace fulgurite::detail {
 namespace {
 
 constexpr std::string_view subgraph_advice =
-    "what it does differs from call to call: a number taken out of a tensor with item() is a constant of the subgraph after it, so keep such "
-    "numbers tensors";
+    "what it does differs from call to call: a number taken out of a tensor with item() is a constant of the "
+    "subgraph after it, so keep such numbers tensors";
 
 std::string_view advice(Change::Kind kind) {
   switch (kind) {
     case Change::Kind::size:
       return "Cache::symbolic_values, or mark_dynamic() of what varies, lets one cache entry serve many sizes";
     case Change::Kind::number:
-      return "Cache::symbolic_values with a parameter of type Int or Float, or a tensor in its place, lets one cache entry serve many numbers";
+      return "Cache::symbolic_values with a parameter of type Int or Float, or a tensor in its place, lets one cache "
+             "entry serve many numbers";
     case Change::Kind::guard: return "a condition on a size or number (an if, a conversion to a C++ number) fixes it";
     case Change::Kind::other: break;
   }

@@ -109,7 +109,7 @@ std::shared_ptr<const CacheEntry> JitState::subgraph(const Recording& recording,
   return subgraph;
 }
 
-void JitState::call_with_breaks(const CallableTable& table, const void* const* arguments, const Leaves& flat,
+void JitState::call_with_breaks(const CallableTable& table, const void* const* arguments, const FlatArguments& flat,
                                 SourceLocation at, CallResult& result) {
   std::vector<LeafPath> paths;
   table.paths(callable_.get(), arguments, paths);

@@ -13,7 +13,7 @@ namespace fulgurite::detail {
 class CallWithBreaks final : public SubgraphRunner {
  public:
   /// `turn`, where there is one, ends with the first piece: the body may then wait for other threads.
-  CallWithBreaks(JitState& state, const Leaves& flat, const std::vector<LeafPath>& paths, SourceLocation at,
+  CallWithBreaks(JitState& state, const FlatArguments& flat, const std::vector<LeafPath>& paths, SourceLocation at,
                  SingleFlight::Flight* flight = nullptr)
       : state_(state), flat_(flat), paths_(paths), at_(at), flight_(flight) {}
 
@@ -28,7 +28,7 @@ class CallWithBreaks final : public SubgraphRunner {
   void check_writes_only_arguments(const Recording&) const;
 
   JitState& state_;
-  const Leaves& flat_;
+  const FlatArguments& flat_;
   const std::vector<LeafPath>& paths_;
   SourceLocation at_;
   SingleFlight::Flight* flight_;

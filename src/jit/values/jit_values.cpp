@@ -12,7 +12,7 @@ namespace {
 
 using namespace detail;
 
-void read_value(Leaves& flat, const Value& value, SourceLocation at) {
+void read_value(FlatArguments& flat, const Value& value, SourceLocation at) {
   switch (value.kind()) {
     case Value::Kind::none: return read_structure(flat, std::string_view("none"));
     case Value::Kind::tensor: return read_leaf(flat, value.tensor().concrete);
@@ -51,7 +51,7 @@ std::string name_of(const std::vector<std::string>& names, size_t i) {
 const ValueFunction& function_of(const void* callable) { return *static_cast<const ValueFunction*>(callable); }
 const ValueCall& call_of(const void* const* arguments) { return *static_cast<const ValueCall*>(arguments[0]); }
 
-void read(const void*, const void* const* arguments, Leaves& flat) {
+void read(const void*, const void* const* arguments, FlatArguments& flat) {
   const ValueCall& call = call_of(arguments);
   read_structure(flat, call.arguments.size());
   for (const Value& value : call.arguments) read_value(flat, value, call.at);

@@ -3,7 +3,7 @@
 
 #include <fulgurite/error.h>
 
-#include "support/base/unplaced_error.h"
+#include "support/base/unlocated_error.h"
 #include "support/text/text.h"
 
 namespace fulgurite {

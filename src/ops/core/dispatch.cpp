@@ -98,7 +98,7 @@ void dispatch_plainly(const Symbol& symbol, Arguments arguments, SourceLocation 
     else run_eager(symbol, arguments, at, results);
   } catch (const RuleError& error) {
     throw CallError(call_text(symbol, arguments), error.message, at);
-  } catch (const UnplacedError& error) {
+  } catch (const UnlocatedError& error) {
     throw CallError(call_text(symbol, arguments), error.what(), at);
   } catch (const CallError& error) {
     // The calls of a decomposition have the source line of the composite. Others are the user's own.

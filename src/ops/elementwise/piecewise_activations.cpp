@@ -48,7 +48,8 @@ void gradient_of_clipped(Gradient& g, Float low, Float high) {
 
 constinit const Symbol hardtanh_symbol{
     .signature =
-        "torch.nn.functional.hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0, bool inplace=False) -> Tensor",
+        "torch.nn.functional.hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0, bool inplace=False) -> "
+        "Tensor",
     .documentation = "Each element, but not below min_val nor above max_val; flat at both.",
     .decompose =
         [](Arguments a, Results& out, SourceLocation at) {
@@ -221,7 +222,8 @@ constinit const Symbol leaky_relu_symbol{
 constinit const Symbol prelu_symbol{
     .signature = "torch.nn.functional.prelu(Tensor input, Tensor weight) -> Tensor",
     .documentation =
-        "Each element, times its channel's weight (or the only one) where it is not positive. Channels are dimension 1.",
+        "Each element, times its channel's weight (or the only one) where it is not positive. Channels are dimension "
+        "1.",
     .decompose =
         [](Arguments a, Results& out, SourceLocation at) {
           const Tensor &x = a[0].tensor(), &weight = a[1].tensor();

@@ -138,7 +138,8 @@ constinit const Symbol select_scatter_symbol{
 
 constinit const Symbol slice_scatter_symbol{
     .signature =
-        "torch.slice_scatter(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor",
+        "torch.slice_scatter(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> "
+        "Tensor",
     .documentation = "A copy of input with src at the places of a slice.",
     .decompose =
         [](Arguments a, Results& out, SourceLocation at) {

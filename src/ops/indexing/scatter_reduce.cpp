@@ -132,10 +132,12 @@ void gradient_of_product(Gradient& g, const Indices& places) {
 
 constinit const Symbol scatter_reduce_symbol{
     .signature =
-        "torch.scatter_reduce(Tensor input, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
+        "torch.scatter_reduce(Tensor input, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) "
+        "-> Tensor",
     .documentation =
-        "A copy of input with the elements of src brought together at the places that index lists along dim: reduce is \"sum\", "
-        "\"prod\", \"mean\", \"amax\" or \"amin\"; without include_self the input's own elements there do not count.",
+        "A copy of input with the elements of src brought together at the places that index lists along dim: reduce "
+        "is \"sum\", \"prod\", \"mean\", \"amax\" or \"amin\"; without include_self the input's own elements there do "
+        "not count.",
     .infer =
         [](Arguments a, InferredTypes& types) {
           const std::string_view reduce = a[4].string();

@@ -152,7 +152,8 @@ constinit const Symbol addbmm_symbol{
 constinit const Symbol multi_dot_symbol{
     .signature = "torch.linalg.multi_dot(Tensor[] tensors) -> Tensor",
     .documentation =
-        "The product of a chain of matrices, in the order that takes the fewest multiplications; the ends may be vectors.",
+        "The product of a chain of matrices, in the order that takes the fewest multiplications; the ends may be "
+        "vectors.",
     .decompose =
         [](Arguments a, Results& out, SourceLocation at) {
           std::vector<Tensor> matrices(a[0].tensors().begin(), a[0].tensors().end());

@@ -83,7 +83,8 @@ constinit const Symbol normalize_symbol{
 
 constinit const Symbol pairwise_distance_symbol{
     .signature =
-        "torch.nn.functional.pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-6, bool keepdim=False) -> Tensor",
+        "torch.nn.functional.pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-6, bool keepdim=False) "
+        "-> Tensor",
     .documentation = "The norm of order p of x1 - x2 + eps along the last dimension.",
     .decompose =
         [](Arguments a, Results& out, SourceLocation at) {
@@ -119,8 +120,9 @@ constinit const Symbol cosine_similarity_symbol{
 
 constinit const Symbol triplet_margin_loss_symbol{
     .signature =
-        "torch.nn.functional.triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2.0, "
-        "float eps=1e-6, bool swap=False, bool? size_average=None, bool? reduce=None, str reduction='mean') -> Tensor",
+        "torch.nn.functional.triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, "
+        "float p=2.0, float eps=1e-6, bool swap=False, bool? size_average=None, bool? reduce=None, str "
+        "reduction='mean') -> Tensor",
     .documentation = "How much further than margin the negative should be from the anchor than the positive.",
     .decompose =
         [](Arguments a, Results& out, SourceLocation at) {
@@ -168,8 +170,8 @@ constinit const Symbol margin_ranking_loss_symbol{
 
 constinit const Symbol hinge_embedding_loss_symbol{
     .signature =
-        "torch.nn.functional.hinge_embedding_loss(Tensor input, Tensor target, float margin=1.0, bool? size_average=None, "
-        "bool? reduce=None, str reduction='mean') -> Tensor",
+        "torch.nn.functional.hinge_embedding_loss(Tensor input, Tensor target, float margin=1.0, bool? "
+        "size_average=None, bool? reduce=None, str reduction='mean') -> Tensor",
     .documentation = "input where the target is 1, what it falls short of margin where the target is -1.",
     .decompose =
         [](Arguments a, Results& out, SourceLocation at) {

@@ -311,9 +311,10 @@ Tensor tensordot_of(Arguments a, SourceLocation at) {
 constinit const Symbol einsum_symbol{
     .signature = "torch.einsum(str equation, Tensor[] operands) -> Tensor",
     .documentation =
-        "The sum of products that an equation names: \"bij,bjk->bik\". Each letter is a dimension, \"...\" are dimensions that broadcast, a "
-        "letter given twice for an operand is its diagonal; without \"->\" the output has \"...\" and the letters that appear once, in "
-        "alphabetical order. Three operands and more are multiplied in the order that takes the fewest multiplications.",
+        "The sum of products that an equation names: \"bij,bjk->bik\". Each letter is a dimension, \"...\" are "
+        "dimensions that broadcast, a letter given twice for an operand is its diagonal; without \"->\" the output has "
+        "\"...\" and the letters that appear once, in alphabetical order. Three operands and more are multiplied in "
+        "the order that takes the fewest multiplications.",
     .decompose = [](Arguments a, Results& out,
                     SourceLocation at) { out.push_back(einsum_of(a[0].string(), a[1].tensors(), at)); },
     .python = "torch.einsum({0}, {1})",
@@ -323,8 +324,8 @@ constinit const Symbol einsum_symbol{
 constinit const Symbol tensordot_symbol{
     .signature = "torch.tensordot(Tensor a, Tensor b, int[] dims=2, int[]? dims_b=None) -> Tensor",
     .documentation =
-        "The sum of products over the last dims dimensions of a and the first of b, or over the dimensions of a that dims lists and those "
-        "of b that dims_b lists.",
+        "The sum of products over the last dims dimensions of a and the first of b, or over the dimensions of a that "
+        "dims lists and those of b that dims_b lists.",
     .decompose = [](Arguments a, Results& out, SourceLocation at) { out.push_back(tensordot_of(a, at)); },
     .python = "tensordot({0}, {1}, {2}, {3})",
     .python_definition =

@@ -134,7 +134,8 @@ void infer_matmul(Arguments a, InferredTypes& out) {
 constinit const Symbol matmul_symbol{
     .signature = "torch.matmul(Tensor input, Tensor other) -> Tensor",
     .documentation =
-        "The matrix product over the last two dimensions, batch dimensions broadcast; vectors where there is one dimension.",
+        "The matrix product over the last two dimensions, batch dimensions broadcast; vectors where there is one "
+        "dimension.",
     .infer = infer_matmul,
     .gradient =
         [](Gradient& g) {

@@ -185,8 +185,8 @@ constinit const Symbol poisson_nll_loss_symbol{
 
 constinit const Symbol gaussian_nll_loss_symbol{
     .signature =
-        "torch.nn.functional.gaussian_nll_loss(Tensor input, Tensor target, Tensor var, bool full=False, float eps=1e-6, "
-        "str reduction='mean') -> Tensor",
+        "torch.nn.functional.gaussian_nll_loss(Tensor input, Tensor target, Tensor var, bool full=False, float "
+        "eps=1e-6, str reduction='mean') -> Tensor",
     .documentation =
         "Minus the log-likelihood of targets that are normal around input with variances var, each at least eps.",
     .decompose =
@@ -222,8 +222,8 @@ constinit const Symbol gaussian_nll_loss_symbol{
 
 constinit const Symbol binary_cross_entropy_symbol{
     .signature =
-        "torch.nn.functional.binary_cross_entropy(Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, "
-        "bool? reduce=None, str reduction='mean') -> Tensor",
+        "torch.nn.functional.binary_cross_entropy(Tensor input, Tensor target, Tensor? weight=None, bool? "
+        "size_average=None, bool? reduce=None, str reduction='mean') -> Tensor",
     .documentation = "The cross entropy of probabilities against targets from 0 to 1; logarithms are cut at -100.",
     .decompose =
         [](Arguments a, Results& out, SourceLocation at) {

@@ -189,9 +189,9 @@ constinit const Symbol prims_scaled_dot_product_attention_symbol{
         "prims.scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? mask, bool is_causal, "
         "float scale) -> (Tensor, Tensor)",
     .documentation =
-        "Attention of equal batch dimensions, and the logarithm of the sum of each row's exponentiated scores. A row in "
-        "which everything is masked gives zeros and -infinity. A head of key and value may serve several of query, one after "
-        "another. The result has rows before heads.",
+        "Attention of equal batch dimensions, and the logarithm of the sum of each row's exponentiated scores. A row "
+        "in which everything is masked gives zeros and -infinity. A head of key and value may serve several of query, "
+        "one after another. The result has rows before heads.",
     .infer =
         [](Arguments a, InferredTypes& out) {
           const Tensor& q = a[0].tensor();
@@ -276,12 +276,11 @@ constinit const Symbol prims_scaled_dot_product_attention_symbol{
 
 constinit const Symbol prims_scaled_dot_product_attention_backward_symbol{
     .signature =
-        "prims.scaled_dot_product_attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor logsumexp, "
-        "Tensor? mask, bool is_causal, float scale) -> (Tensor, Tensor, Tensor)",
+        "prims.scaled_dot_product_attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor "
+        "logsumexp, Tensor? mask, bool is_causal, float scale) -> (Tensor, Tensor, Tensor)",
     .documentation =
         "The cotangents of attention's query, key and value, rows before heads; grad has heads before rows. The "
-        "weights are computed again from the scores; logsumexp, the forward's, says how large they are and "
-        "changes nothing else.",
+        "weights are recomputed from the scores and logsumexp, the forward's.",
     .infer =
         [](Arguments a, InferredTypes& out) {
           const Tensor& q = a[1].tensor();
@@ -341,8 +340,9 @@ constinit const Symbol prims_scaled_dot_product_attention_backward_symbol{
 
 constinit const Symbol scaled_dot_product_attention_symbol{
     .signature =
-        "torch.nn.functional.scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, "
-        "float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
+        "torch.nn.functional.scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? "
+        "attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) "
+        "-> Tensor",
     .documentation =
         "softmax(query · keyᵀ · scale + mask) · value. With enable_gqa, heads of key and value serve several of query.",
     .decompose =

@@ -140,11 +140,11 @@ std::tuple<Tensor, Tensor> observed(const Tensor& x, const Dims& dims, const Arg
 
 constinit const Symbol batch_norm_symbol{
     .signature =
-        "torch.nn.functional.batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None, "
-        "bool training=False, float momentum=0.1, float eps=1e-05) -> Tensor",
+        "torch.nn.functional.batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? "
+        "weight=None, Tensor? bias=None, bool training=False, float momentum=0.1, float eps=1e-05) -> Tensor",
     .documentation =
-        "Brings each channel to mean 0 and variance 1, over the batch in training (advancing the running statistics in place), "
-        "else by the running statistics; then applies weight and bias.",
+        "Brings each channel to mean 0 and variance 1, over the batch in training (advancing the running statistics "
+        "in place), else by the running statistics; then applies weight and bias.",
     .decompose =
         [](Arguments a, Results& out, SourceLocation at) {
           const Tensor& given = a[0].tensor();
@@ -183,8 +183,9 @@ constinit const Symbol batch_norm_symbol{
 
 constinit const Symbol instance_norm_symbol{
     .signature =
-        "torch.nn.functional.instance_norm(Tensor input, Tensor? running_mean=None, Tensor? running_var=None, Tensor? weight=None, "
-        "Tensor? bias=None, bool use_input_stats=True, float momentum=0.1, float eps=1e-05) -> Tensor",
+        "torch.nn.functional.instance_norm(Tensor input, Tensor? running_mean=None, Tensor? running_var=None, "
+        "Tensor? weight=None, Tensor? bias=None, bool use_input_stats=True, float momentum=0.1, float eps=1e-05) -> "
+        "Tensor",
     .documentation =
         "batch_norm of each sample of the batch by itself; running statistics advance by the samples' mean.",
     .decompose =
@@ -224,9 +225,11 @@ constinit const Symbol instance_norm_symbol{
 
 constinit const Symbol group_norm_symbol{
     .signature =
-        "torch.nn.functional.group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor",
+        "torch.nn.functional.group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float "
+        "eps=1e-05) -> Tensor",
     .documentation =
-        "Brings each group of channels of each sample to mean 0 and variance 1, then applies weight and bias by channel.",
+        "Brings each group of channels of each sample to mean 0 and variance 1, then applies weight and bias by "
+        "channel.",
     .decompose =
         [](Arguments a, Results& out, SourceLocation at) {
           const Tensor& given = a[0].tensor();

@@ -250,8 +250,8 @@ constinit const Symbol prims_convolution_symbol{
         "prims.convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, "
         "bool transposed, int[] output_padding, int groups) -> Tensor",
     .documentation =
-        "Each window of the input [batch, channels, sizes…] times the weight [rows, channels / groups, kernel…], summed; "
-        "transposed, the map whose matrix is the transposed one.",
+        "Each window of the input [batch, channels, sizes…] times the weight [rows, channels / groups, kernel…], "
+        "summed; transposed, the map whose matrix is the transposed one.",
     .infer = infer_convolution,
     .gradient = gradient_of_convolution,
     .cost = count_convolution,
@@ -261,10 +261,11 @@ constinit const Symbol prims_convolution_symbol{
 
 constinit const Symbol prims_convolution_weight_symbol{
     .signature =
-        "prims.convolution_weight(Tensor grad, Tensor input, int[] kernel_size, int[] stride, int[] padding, int[] dilation, "
-        "int groups) -> Tensor",
+        "prims.convolution_weight(Tensor grad, Tensor input, int[] kernel_size, int[] stride, int[] padding, int[] "
+        "dilation, int groups) -> Tensor",
     .documentation =
-        "The cotangent of a convolution's weight from those of its result: what each number of the kernel was multiplied by.",
+        "The cotangent of a convolution's weight from those of its result: what each number of the kernel was "
+        "multiplied by.",
     .infer = infer_convolution_weight,
     .gradient = gradient_of_convolution_weight,
     .cost = count_convolution_weight,
@@ -282,7 +283,8 @@ constinit const Symbol conv1d_symbol{
         "torch.nn.functional.conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=1, Padding padding=0, "
         "int[] dilation=1, int groups=1) -> Tensor",
     .documentation =
-        "Convolution of sequences [batch, channels, length], the batch left out or not; padding may be \"same\" or \"valid\".",
+        "Convolution of sequences [batch, channels, length], the batch left out or not; padding may be \"same\" or "
+        "\"valid\".",
     .decompose = decompose_conv<1>,
     .semantics = {.autocast = AutocastPolicy::narrow},
 };
@@ -292,7 +294,8 @@ constinit const Symbol conv2d_symbol{
         "torch.nn.functional.conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=1, Padding padding=0, "
         "int[] dilation=1, int groups=1) -> Tensor",
     .documentation =
-        "Convolution of images [batch, channels, height, width], the batch left out or not; padding may be \"same\" or \"valid\".",
+        "Convolution of images [batch, channels, height, width], the batch left out or not; padding may be \"same\" "
+        "or \"valid\".",
     .decompose = decompose_conv<2>,
     .semantics = {.autocast = AutocastPolicy::narrow},
 };
@@ -302,16 +305,16 @@ constinit const Symbol conv3d_symbol{
         "torch.nn.functional.conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=1, Padding padding=0, "
         "int[] dilation=1, int groups=1) -> Tensor",
     .documentation =
-        "Convolution of volumes [batch, channels, depth, height, width], the batch left out or not; padding may be \"same\" or "
-        "\"valid\".",
+        "Convolution of volumes [batch, channels, depth, height, width], the batch left out or not; padding may be "
+        "\"same\" or \"valid\".",
     .decompose = decompose_conv<3>,
     .semantics = {.autocast = AutocastPolicy::narrow},
 };
 
 constinit const Symbol conv_transpose1d_symbol{
     .signature =
-        "torch.nn.functional.conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=1, int[] padding=0, "
-        "int[] output_padding=0, int groups=1, int[] dilation=1) -> Tensor",
+        "torch.nn.functional.conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=1, int[] "
+        "padding=0, int[] output_padding=0, int groups=1, int[] dilation=1) -> Tensor",
     .documentation = "The transposed map of conv1d: each number of the input spreads a kernel over the result.",
     .decompose = decompose_conv_transpose<1>,
     .semantics = {.autocast = AutocastPolicy::narrow},
@@ -319,8 +322,8 @@ constinit const Symbol conv_transpose1d_symbol{
 
 constinit const Symbol conv_transpose2d_symbol{
     .signature =
-        "torch.nn.functional.conv_transpose2d(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=1, int[] padding=0, "
-        "int[] output_padding=0, int groups=1, int[] dilation=1) -> Tensor",
+        "torch.nn.functional.conv_transpose2d(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=1, int[] "
+        "padding=0, int[] output_padding=0, int groups=1, int[] dilation=1) -> Tensor",
     .documentation = "The transposed map of conv2d: each number of the input spreads a kernel over the result.",
     .decompose = decompose_conv_transpose<2>,
     .semantics = {.autocast = AutocastPolicy::narrow},
@@ -328,8 +331,8 @@ constinit const Symbol conv_transpose2d_symbol{
 
 constinit const Symbol conv_transpose3d_symbol{
     .signature =
-        "torch.nn.functional.conv_transpose3d(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=1, int[] padding=0, "
-        "int[] output_padding=0, int groups=1, int[] dilation=1) -> Tensor",
+        "torch.nn.functional.conv_transpose3d(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=1, int[] "
+        "padding=0, int[] output_padding=0, int groups=1, int[] dilation=1) -> Tensor",
     .documentation = "The transposed map of conv3d: each number of the input spreads a kernel over the result.",
     .decompose = decompose_conv_transpose<3>,
     .semantics = {.autocast = AutocastPolicy::narrow},

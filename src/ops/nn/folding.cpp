@@ -112,7 +112,8 @@ constexpr std::string_view folding_python =
 
 constinit const Symbol unfold_symbol{
     .signature =
-        "torch.nn.functional.unfold(Tensor input, int[] kernel_size, int[] dilation=1, int[] padding=0, int[] stride=1) -> Tensor",
+        "torch.nn.functional.unfold(Tensor input, int[] kernel_size, int[] dilation=1, int[] padding=0, int[] "
+        "stride=1) -> Tensor",
     .documentation = "The windows of images as columns: [batch, channels * kernel's elements, windows].",
     .decompose = decompose_unfold,
     .python = "windows(torch.nn.functional.unfold, {0}, {1}, {2}, {3}, {4})",
@@ -121,8 +122,8 @@ constinit const Symbol unfold_symbol{
 
 constinit const Symbol fold_symbol{
     .signature =
-        "torch.nn.functional.fold(Tensor input, int[] output_size, int[] kernel_size, int[] dilation=1, int[] padding=0, "
-        "int[] stride=1) -> Tensor",
+        "torch.nn.functional.fold(Tensor input, int[] output_size, int[] kernel_size, int[] dilation=1, int[] "
+        "padding=0, int[] stride=1) -> Tensor",
     .documentation = "The sums of columns that are windows of images of output_size.",
     .infer = infer_fold,
     .decompose = decompose_fold,

@@ -246,11 +246,11 @@ void decompose_interpolate(Arguments a, Results& out, SourceLocation at) {
 
 constinit const Symbol interpolate_symbol{
     .signature =
-        "torch.nn.functional.interpolate(Tensor input, int[]? size=None, float[]? scale_factor=None, str mode='nearest', "
-        "bool? align_corners=None, bool? recompute_scale_factor=None, bool antialias=False) -> Tensor",
+        "torch.nn.functional.interpolate(Tensor input, int[]? size=None, float[]? scale_factor=None, str "
+        "mode='nearest', bool? align_corners=None, bool? recompute_scale_factor=None, bool antialias=False) -> Tensor",
     .documentation =
-        "Resizes the spatial dimensions to a size or by a factor; modes nearest, nearest-exact, area, linear, bilinear, bicubic, "
-        "trilinear.",
+        "Resizes the spatial dimensions to a size or by a factor; modes nearest, nearest-exact, area, linear, "
+        "bilinear, bicubic, trilinear.",
     .infer = infer_interpolate,
     .decompose = decompose_interpolate,
     .python = "interpolate({0}, {1}, {2}, {3}, {4}, {5}, {6})",

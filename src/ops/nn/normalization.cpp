@@ -184,12 +184,14 @@ constinit const Symbol prims_layer_norm_backward_symbol{
     .python = "layer_norm_backward({0}, {1}, {2}, {3}, {4}, {5})",
     .python_definition =
         "def layer_norm_backward(g, x, mean, rstd, weight, normalized_shape):\n"
-        "  dims, leading = tuple(range(x.ndim - len(normalized_shape), x.ndim)), tuple(range(x.ndim - len(normalized_shape)))\n"
+        "  dims, leading = tuple(range(x.ndim - len(normalized_shape), x.ndim)), tuple(range(x.ndim - "
+        "len(normalized_shape)))\n"
         "  total = lambda t: t.sum(leading) if leading else t\n"
         "  weight_dtype = x.dtype if weight is None else weight.dtype\n"
         "  g, normal = g.to(mean.dtype), (x.to(mean.dtype) - mean) * rstd\n"
         "  scaled = g if weight is None else g * weight.to(mean.dtype)\n"
-        "  dx = (scaled - scaled.mean(dims, keepdim=True) - normal * (scaled * normal).mean(dims, keepdim=True)) * rstd\n"
+        "  dx = (scaled - scaled.mean(dims, keepdim=True) - normal * (scaled * normal).mean(dims, keepdim=True)) * "
+        "rstd\n"
         "  return dx.to(x.dtype), total(g * normal).to(weight_dtype), total(g).to(weight_dtype)\n",
 };
 
@@ -213,7 +215,8 @@ constinit const Symbol layer_norm_symbol{
 
 constinit const Symbol rms_norm_symbol{
     .signature =
-        "torch.nn.functional.rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor",
+        "torch.nn.functional.rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> "
+        "Tensor",
     .documentation = "Divides by the root of the mean square of the last dimensions, then applies weight.",
     .infer =
         [](Arguments a, InferredTypes& out) {

@@ -83,8 +83,8 @@ void check_average(Arguments a, size_t divisor) {
 
 constinit const Symbol prims_max_pool_symbol{
     .signature =
-        "prims.max_pool(Tensor input, int[] kernel_size, int[] stride, int[] padding, int[] dilation, bool ceil_mode) -> "
-        "(Tensor, Tensor)",
+        "prims.max_pool(Tensor input, int[] kernel_size, int[] stride, int[] padding, int[] dilation, bool "
+        "ceil_mode) -> (Tensor, Tensor)",
     .documentation = "The largest element of each window, and its number among the elements of the spatial dimensions.",
     .infer =
         [](Arguments a, InferredTypes& out) {
@@ -97,7 +97,8 @@ constinit const Symbol prims_max_pool_symbol{
     .python_definition =
         "def max_pool(x, kernel, stride, padding, dilation, ceil_mode):\n"
         "  pools = [torch.nn.functional.max_pool1d, torch.nn.functional.max_pool2d, torch.nn.functional.max_pool3d]\n"
-        "  return pools[len(kernel) - 1](x, kernel, stride, padding, dilation, ceil_mode=ceil_mode, return_indices=True)\n",
+        "  return pools[len(kernel) - 1](x, kernel, stride, padding, dilation, ceil_mode=ceil_mode, "
+        "return_indices=True)\n",
 };
 
 constinit const Symbol prims_adaptive_max_pool_symbol{
@@ -110,14 +111,15 @@ constinit const Symbol prims_adaptive_max_pool_symbol{
     .python = "adaptive_max_pool({0}, {1})",
     .python_definition =
         "def adaptive_max_pool(x, size):\n"
-        "  pools = [torch.nn.functional.adaptive_max_pool1d, torch.nn.functional.adaptive_max_pool2d, torch.nn.functional.adaptive_max_pool3d]\n"
+        "  pools = [torch.nn.functional.adaptive_max_pool1d, torch.nn.functional.adaptive_max_pool2d, "
+        "torch.nn.functional.adaptive_max_pool3d]\n"
         "  return pools[len(size) - 1](x, size if len(size) > 1 else size[0], return_indices=True)\n",
 };
 
 constinit const Symbol prims_avg_pool_symbol{
     .signature =
-        "prims.avg_pool(Tensor input, int[] kernel_size, int[] stride, int[] padding, bool ceil_mode, bool count_include_pad, "
-        "int? divisor_override) -> Tensor",
+        "prims.avg_pool(Tensor input, int[] kernel_size, int[] stride, int[] padding, bool ceil_mode, bool "
+        "count_include_pad, int? divisor_override) -> Tensor",
     .documentation = "The mean of each window.",
     .infer =
         [](Arguments a, InferredTypes& out) {
@@ -137,7 +139,8 @@ constinit const Symbol prims_avg_pool_symbol{
     .python_definition =
         "def avg_pool(x, kernel, stride, padding, ceil_mode, count_include_pad, divisor):\n"
         "  if len(kernel) == 1 and divisor is not None:\n"
-        "    return avg_pool(x.unsqueeze(-2), (1, *kernel), (1, *stride), (0, *padding), ceil_mode, count_include_pad,\n"
+        "    return avg_pool(x.unsqueeze(-2), (1, *kernel), (1, *stride), (0, *padding), ceil_mode, "
+        "count_include_pad,\n"
         "                    divisor).squeeze(-2)\n"
         "  pools = [torch.nn.functional.avg_pool1d, torch.nn.functional.avg_pool2d, torch.nn.functional.avg_pool3d]\n"
         "  divisors = () if len(kernel) == 1 else (divisor,)\n"
@@ -146,10 +149,11 @@ constinit const Symbol prims_avg_pool_symbol{
 
 constinit const Symbol prims_avg_pool_backward_symbol{
     .signature =
-        "prims.avg_pool_backward(Tensor grad, int[] size, int[] kernel_size, int[] stride, int[] padding, bool ceil_mode, "
-        "bool count_include_pad, int? divisor_override) -> Tensor",
+        "prims.avg_pool_backward(Tensor grad, int[] size, int[] kernel_size, int[] stride, int[] padding, bool "
+        "ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
     .documentation =
-        "Each number divided and spread over its window of an input of this size: the cotangent of prims.avg_pool's input.",
+        "Each number divided and spread over its window of an input of this size: the cotangent of prims.avg_pool's "
+        "input.",
     .infer =
         [](Arguments a, InferredTypes& out) {
           const Tensor& grad = a[0].tensor();
@@ -174,7 +178,8 @@ constinit const Symbol prims_avg_pool_backward_symbol{
     .python_definition =
         "def avg_pool_backward(grad, size, kernel, stride, padding, ceil_mode, count_include_pad, divisor):\n"
         "  if len(kernel) == 1:\n"
-        "    return avg_pool_backward(grad.unsqueeze(-2), (1, *size), (1, *kernel), (1, *stride), (0, *padding), ceil_mode,\n"
+        "    return avg_pool_backward(grad.unsqueeze(-2), (1, *size), (1, *kernel), (1, *stride), (0, *padding), "
+        "ceil_mode,\n"
         "                             count_include_pad, divisor).squeeze(-2)\n"
         "  x = grad.new_empty((*grad.shape[:-len(size)], *size))\n"
         "  backward = torch.ops.aten.avg_pool2d_backward if len(size) == 2 else torch.ops.aten.avg_pool3d_backward\n"
@@ -197,15 +202,16 @@ constinit const Symbol prims_adaptive_avg_pool_symbol{
     .python = "adaptive_avg_pool({0}, {1})",
     .python_definition =
         "def adaptive_avg_pool(x, size):\n"
-        "  pools = [torch.nn.functional.adaptive_avg_pool1d, torch.nn.functional.adaptive_avg_pool2d, torch.nn.functional.adaptive_avg_pool3d]\n"
+        "  pools = [torch.nn.functional.adaptive_avg_pool1d, torch.nn.functional.adaptive_avg_pool2d, "
+        "torch.nn.functional.adaptive_avg_pool3d]\n"
         "  return pools[len(size) - 1](x, size if len(size) > 1 else size[0])\n",
 };
 
 constinit const Symbol prims_adaptive_avg_pool_backward_symbol{
     .signature = "prims.adaptive_avg_pool_backward(Tensor grad, int[] size) -> Tensor",
     .documentation =
-        "Each number divided and spread over its window of an input of this size: the cotangent of prims.adaptive_avg_pool's "
-        "input.",
+        "Each number divided and spread over its window of an input of this size: the cotangent of "
+        "prims.adaptive_avg_pool's input.",
     .infer =
         [](Arguments a, InferredTypes& out) {
           const Shape sizes = a[1].shape();
@@ -229,7 +235,8 @@ constinit const Symbol prims_adaptive_avg_pool_backward_symbol{
         "    return adaptive_avg_pool_backward(grad.unsqueeze(-2), (1, *size)).squeeze(-2)\n"
         "  x = grad.new_empty((*grad.shape[:-len(size)], *size))\n"
         "  aten = torch.ops.aten\n"
-        "  return aten._adaptive_avg_pool2d_backward(grad, x) if len(size) == 2 else aten._adaptive_avg_pool3d_backward(grad, x)\n",
+        "  return aten._adaptive_avg_pool2d_backward(grad, x) if len(size) == 2 else "
+        "aten._adaptive_avg_pool3d_backward(grad, x)\n",
 };
 
 SymbolList pooling_symbols() {

@@ -100,8 +100,8 @@ constexpr std::string_view adaptive_python =
 
 constinit const Symbol max_pool1d_symbol{
     .signature =
-        "torch.nn.functional.max_pool1d(Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=0, int[] dilation=1, "
-        "bool ceil_mode=False) -> Tensor",
+        "torch.nn.functional.max_pool1d(Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=0, int[] "
+        "dilation=1, bool ceil_mode=False) -> Tensor",
     .documentation =
         "The largest element of each window of sequences; with return_indices see max_pool1d_with_indices.",
     .decompose = decompose_max_pool<1>,
@@ -109,32 +109,32 @@ constinit const Symbol max_pool1d_symbol{
 
 constinit const Symbol max_pool1d_with_indices_symbol{
     .signature =
-        "torch.nn.functional.max_pool1d_with_indices(Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=0, "
-        "int[] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
+        "torch.nn.functional.max_pool1d_with_indices(Tensor input, int[] kernel_size, int[]? stride=None, int[] "
+        "padding=0, int[] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
     .documentation = "The largest element of each window of sequences, and its number among the elements of a channel.",
     .decompose = decompose_max_pool_with_indices<1>,
 };
 
 constinit const Symbol max_pool2d_symbol{
     .signature =
-        "torch.nn.functional.max_pool2d(Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=0, int[] dilation=1, "
-        "bool ceil_mode=False) -> Tensor",
+        "torch.nn.functional.max_pool2d(Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=0, int[] "
+        "dilation=1, bool ceil_mode=False) -> Tensor",
     .documentation = "The largest element of each window of images; with return_indices see max_pool2d_with_indices.",
     .decompose = decompose_max_pool<2>,
 };
 
 constinit const Symbol max_pool2d_with_indices_symbol{
     .signature =
-        "torch.nn.functional.max_pool2d_with_indices(Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=0, "
-        "int[] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
+        "torch.nn.functional.max_pool2d_with_indices(Tensor input, int[] kernel_size, int[]? stride=None, int[] "
+        "padding=0, int[] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
     .documentation = "The largest element of each window of images, and its number among the elements of a channel.",
     .decompose = decompose_max_pool_with_indices<2>,
 };
 
 constinit const Symbol max_pool3d_symbol{
     .signature =
-        "torch.nn.functional.max_pool3d(Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=0, int[] dilation=1, "
-        "bool ceil_mode=False) -> Tensor",
+        "torch.nn.functional.max_pool3d(Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=0, int[] "
+        "dilation=1, bool ceil_mode=False) -> Tensor",
     .documentation = "The largest element of each window of volumes; with return_indices see max_pool3d_with_indices.",
     .decompose = decompose_max_pool<3>,
     .semantics = {.autocast = AutocastPolicy::wide},
@@ -142,8 +142,8 @@ constinit const Symbol max_pool3d_symbol{
 
 constinit const Symbol max_pool3d_with_indices_symbol{
     .signature =
-        "torch.nn.functional.max_pool3d_with_indices(Tensor input, int[] kernel_size, int[]? stride=None, int[] padding=0, "
-        "int[] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
+        "torch.nn.functional.max_pool3d_with_indices(Tensor input, int[] kernel_size, int[]? stride=None, int[] "
+        "padding=0, int[] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
     .documentation = "The largest element of each window of volumes, and its number among the elements of a channel.",
     .decompose = decompose_max_pool_with_indices<3>,
 };
@@ -185,7 +185,8 @@ constinit const Symbol adaptive_avg_pool1d_symbol{
 constinit const Symbol adaptive_max_pool1d_symbol{
     .signature = "torch.nn.functional.adaptive_max_pool1d(Tensor input, int[] output_size) -> Tensor",
     .documentation =
-        "The largest elements of as many nearly equal windows of sequences as asked for; -1 (in Python None) keeps a size.",
+        "The largest elements of as many nearly equal windows of sequences as asked for; -1 (in Python None) keeps a "
+        "size.",
     .decompose = decompose_adaptive_max_pool<1>,
     .python = "adaptive_pool(torch.nn.functional.adaptive_max_pool1d, {0}, {1})",
     .python_definition = adaptive_python,
@@ -212,7 +213,8 @@ constinit const Symbol adaptive_avg_pool2d_symbol{
 constinit const Symbol adaptive_max_pool2d_symbol{
     .signature = "torch.nn.functional.adaptive_max_pool2d(Tensor input, int[] output_size) -> Tensor",
     .documentation =
-        "The largest elements of as many nearly equal windows of images as asked for; -1 (in Python None) keeps a size.",
+        "The largest elements of as many nearly equal windows of images as asked for; -1 (in Python None) keeps a "
+        "size.",
     .decompose = decompose_adaptive_max_pool<2>,
     .python = "adaptive_pool(torch.nn.functional.adaptive_max_pool2d, {0}, {1})",
     .python_definition = adaptive_python,
@@ -240,7 +242,8 @@ constinit const Symbol adaptive_avg_pool3d_symbol{
 constinit const Symbol adaptive_max_pool3d_symbol{
     .signature = "torch.nn.functional.adaptive_max_pool3d(Tensor input, int[] output_size) -> Tensor",
     .documentation =
-        "The largest elements of as many nearly equal windows of volumes as asked for; -1 (in Python None) keeps a size.",
+        "The largest elements of as many nearly equal windows of volumes as asked for; -1 (in Python None) keeps a "
+        "size.",
     .decompose = decompose_adaptive_max_pool<3>,
     .python = "adaptive_pool(torch.nn.functional.adaptive_max_pool3d, {0}, {1})",
     .python_definition = adaptive_python,

@@ -46,7 +46,8 @@ Tensor mean_of_neighbours(const Tensor& x, Int size, SourceLocation at) {
 constinit const Symbol tensor_unfold_symbol{
     .signature = "torch.Tensor.unfold(Tensor input, int dimension, int size, int step) -> Tensor",
     .documentation =
-        "A view of all windows of `size` elements along a dimension, `step` elements apart; the elements of a window are the last dimension.",
+        "A view of all windows of `size` elements along a dimension, `step` elements apart; the elements of a window "
+        "are the last dimension.",
     .infer =
         [](Arguments a, InferredTypes& out) {
           const Windows windows = windows_of(a);
@@ -97,7 +98,8 @@ constinit const Symbol tensor_unfold_symbol{
 
 constinit const Symbol local_response_norm_symbol{
     .signature =
-        "torch.nn.functional.local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75, float k=1.0) -> Tensor",
+        "torch.nn.functional.local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75, float "
+        "k=1.0) -> Tensor",
     .documentation =
         "Divided by (k + alpha * mean)^beta, where mean is that of the squares of the `size` channels around each.",
     .decompose =

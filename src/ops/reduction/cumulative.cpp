@@ -40,8 +40,8 @@ void gradient_of_extremum_so_far(Gradient& g) {
 constinit const Symbol prims_linear_recurrence_symbol{
     .signature = "prims.linear_recurrence(Tensor input, Tensor factor, int dim, bool reverse=False) -> Tensor",
     .documentation =
-        "y[i] = input[i] + factor[i] * y[i - 1] along a dimension, from the first element on; with reverse from the last one back: "
-        "y[i] = input[i] + factor[i] * y[i + 1]. The factor of the element that begins is not read.",
+        "y[i] = input[i] + factor[i] * y[i - 1] along a dimension, from the first element on; with reverse from the "
+        "last one back: y[i] = input[i] + factor[i] * y[i + 1]. The factor of the element that begins is not read.",
     .infer =
         [](Arguments a, InferredTypes& types) {
           const Tensor &x = a[0].tensor(), &factor = a[1].tensor();
@@ -109,7 +109,8 @@ constinit const Symbol cumprod_symbol{
 constinit const Symbol logcumsumexp_symbol{
     .signature = "torch.logcumsumexp(Tensor input, int dim) -> Tensor",
     .documentation =
-        "At each place the logarithm of the sum of exp of the elements up to it along a dimension, without overflow on the way.",
+        "At each place the logarithm of the sum of exp of the elements up to it along a dimension, without overflow "
+        "on the way.",
     .infer =
         [](Arguments a, InferredTypes& types) {
           const Tensor& x = a[0].tensor();
@@ -149,7 +150,8 @@ constinit const Symbol logcumsumexp_symbol{
 constinit const Symbol cummax_symbol{
     .signature = "torch.cummax(Tensor input, int dim) -> (Tensor, Tensor)",
     .documentation =
-        "At each place the largest of the elements up to it along a dimension, and the place of the last one that is it.",
+        "At each place the largest of the elements up to it along a dimension, and the place of the last one that is "
+        "it.",
     .infer = infer_extremum_so_far,
     .gradient = gradient_of_extremum_so_far,
 };
@@ -157,7 +159,8 @@ constinit const Symbol cummax_symbol{
 constinit const Symbol cummin_symbol{
     .signature = "torch.cummin(Tensor input, int dim) -> (Tensor, Tensor)",
     .documentation =
-        "At each place the smallest of the elements up to it along a dimension, and the place of the last one that is it.",
+        "At each place the smallest of the elements up to it along a dimension, and the place of the last one that "
+        "is it.",
     .infer = infer_extremum_so_far,
     .gradient = gradient_of_extremum_so_far,
 };

@@ -82,8 +82,8 @@ constinit const Symbol sort_symbol{
     .signature =
         "torch.sort(Tensor input, int dim=-1, bool descending=False, *, bool stable=False) -> (Tensor, Tensor)",
     .documentation =
-        "The elements along a dimension in order, and the places they had. Where stable, equal ones keep their order, else they come as in "
-        "PyTorch. NaN is the largest.",
+        "The elements along a dimension in order, and the places they had. Where stable, equal ones keep their "
+        "order, else they come as in PyTorch. NaN is the largest.",
     .infer =
         [](Arguments a, InferredTypes& types) {
           const Tensor& x = a[0].tensor();
@@ -119,7 +119,8 @@ constinit const Symbol msort_symbol{
 constinit const Symbol topk_symbol{
     .signature = "torch.topk(Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor, Tensor)",
     .documentation =
-        "The k largest (smallest) elements along a dimension, and their places; in order where sorted. Of equal ones those that PyTorch takes.",
+        "The k largest (smallest) elements along a dimension, and their places; in order where sorted. Of equal ones "
+        "those that PyTorch takes.",
     .infer =
         [](Arguments a, InferredTypes& types) {
           const Tensor& x = a[0].tensor();
@@ -154,7 +155,8 @@ constinit const Symbol kthvalue_symbol{
 constinit const Symbol prims_median_with_indices_symbol{
     .signature = "prims.median_with_indices(Tensor input, int dim, bool keepdim=False) -> (Tensor, Tensor)",
     .documentation =
-        "torch.median along a dimension: the lower of the middle elements and its place; the first NaN where there is one.",
+        "torch.median along a dimension: the lower of the middle elements and its place; the first NaN where there "
+        "is one.",
     .infer = infer_median,
     .gradient = [](Gradient& g) { gradient_of_taken(g, g.argument(1).integer(), g.argument(2).boolean()); },
     .python = "torch.median({0}, {1}, {2})",
@@ -163,7 +165,8 @@ constinit const Symbol prims_median_with_indices_symbol{
 constinit const Symbol prims_nanmedian_with_indices_symbol{
     .signature = "prims.nanmedian_with_indices(Tensor input, int dim, bool keepdim=False) -> (Tensor, Tensor)",
     .documentation =
-        "torch.nanmedian along a dimension: the lower of the middle ones of the elements that are numbers, and its place.",
+        "torch.nanmedian along a dimension: the lower of the middle ones of the elements that are numbers, and its "
+        "place.",
     .infer = infer_median,
     .gradient = [](Gradient& g) { gradient_of_taken(g, g.argument(1).integer(), g.argument(2).boolean()); },
     .python = "torch.nanmedian({0}, {1}, {2})",

@@ -50,8 +50,9 @@ constinit const Symbol searchsorted_symbol{
         "torch.searchsorted(Tensor sorted_sequence, Operand input, *, bool out_int32=False, bool right=False, "
         "str? side=None, Tensor? sorter=None) -> Tensor",
     .documentation =
-        "For each element the place in the ordered sequence (the row of it) that it would be inserted at: before equal elements, or, with "
-        "right or side \"right\", behind them. sorter lists the order of a sequence that is not in order.",
+        "For each element the place in the ordered sequence (the row of it) that it would be inserted at: before "
+        "equal elements, or, with right or side \"right\", behind them. sorter lists the order of a sequence that is "
+        "not in order.",
     .infer = infer_searchsorted,
     .python = "torch.searchsorted({0}, {1}, out_int32={2}, right={3}, side={4}, sorter={5})",
     .traits = {.not_differentiable = true},
@@ -91,8 +92,8 @@ constinit const Symbol prims_one_hot_symbol{
 constinit const Symbol one_hot_symbol{
     .signature = "torch.nn.functional.one_hot(Tensor tensor, int num_classes=-1) -> Tensor",
     .documentation =
-        "For each class number a row of zeros with a 1 at its place. Without num_classes one more than the largest number; a "
-        "trace ends its piece there to see it.",
+        "For each class number a row of zeros with a 1 at its place. Without num_classes one more than the largest "
+        "number; a trace ends its piece there to see it.",
     .decompose =
         [](Arguments a, Results& out, SourceLocation at) {
           const Tensor& x = a[0].tensor();

@@ -254,7 +254,8 @@ constinit const Symbol logsumexp_symbol{
 
 constinit const Symbol vector_norm_symbol{
     .signature =
-        "torch.linalg.vector_norm(Tensor x, float ord=2, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor",
+        "torch.linalg.vector_norm(Tensor x, float ord=2, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) "
+        "-> Tensor",
     .documentation = "The norm of order ord of all elements, or along dimensions.",
     .infer =
         [](Arguments a, InferredTypes& types) {

@@ -181,7 +181,8 @@ constinit const Symbol empty_like_symbol{
 
 constinit const Symbol arange_symbol{
     .signature =
-        "torch.arange(Operand start, Operand? end=None, Operand step=1, *, Dtype? dtype=None, Device? device=None) -> Tensor",
+        "torch.arange(Operand start, Operand? end=None, Operand step=1, *, Dtype? dtype=None, Device? device=None) "
+        "-> Tensor",
     .documentation = "The numbers from start to before end, step apart; with one number, from zero to before it.",
     .infer = infer_arange,
     .traits = {.not_differentiable = true},

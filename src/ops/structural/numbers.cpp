@@ -8,7 +8,7 @@
 #include <fulgurite/value.h>
 
 #include "ops/core/dispatch.h"
-#include "support/base/unplaced_error.h"
+#include "support/base/unlocated_error.h"
 #include "support/text/text.h"
 
 namespace fulgurite {
@@ -42,10 +42,10 @@ std::string symbol_text(T n) {
 namespace detail {
 
 void refuse_unsigned(uint64_t value) {
-  throw UnplacedError(text::cat(std::to_string(value), " does not fit into i64, which integers have here"));
+  throw UnlocatedError(text::cat(std::to_string(value), " does not fit into i64, which integers have here"));
 }
-void refuse_overflow() { throw UnplacedError("a size or a count of elements does not fit 64 bits"); }
-void refuse_division_by_zero() { throw UnplacedError("division of an integer by zero"); }
+void refuse_overflow() { throw UnlocatedError("a size or a count of elements does not fit 64 bits"); }
+void refuse_division_by_zero() { throw UnlocatedError("division of an integer by zero"); }
 
 Int record_integer(NumberOperation operation, Int a, Int b) { return interpreter_for(a, b).integer(operation, a, b); }
 Float record_float(NumberOperation operation, Float a, Float b) {

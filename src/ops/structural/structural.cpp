@@ -60,7 +60,8 @@ constinit const Symbol prims_copy__symbol{
 constinit const Symbol prims_with_history_symbol{
     .signature = "prims.with_history(Tensor value, Tensor source) -> Tensor",
     .documentation =
-        "The values of one tensor with the gradient of another: what a write leaves of a tensor where gradients are off.",
+        "The values of one tensor with the gradient of another: what a write leaves of a tensor where gradients are "
+        "off.",
     .infer =
         [](Arguments a, InferredTypes& out) {
           check_same_type(a[0].tensor(), a[1].tensor());

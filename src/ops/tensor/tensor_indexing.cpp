@@ -117,11 +117,12 @@ void Tensor::operator=(const Operand& value) && {
   if (value.kind() == Operand::Kind::none)
     throw UserError("x(…) = value: the value is an undefined tensor", value.at());
   if (elements) return elements->assign(value, value.at());
-  // Nobody else holds what would be written: the tensor is a temporary.
+  // A temporary is the only owner of the memory that would be written.
   const bool unseen = impl_->owners == 1 && (is_proxy(*this) ? !impl_->base : impl_->storage->owners == 1);
   if (unseen)
     throw UserError(
-        "x(…) = value writes into a copy that is dropped: the left side is the result of an operator, not an index of a tensor",
+        "x(…) = value writes into a copy that is dropped: the left side is the result of an operator, not an index "
+        "of a tensor",
         value.at());
   fulgurite::copy_(*this, value, value.at());
 }

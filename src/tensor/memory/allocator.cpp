@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "support/base/sanitizers.h"
-#include "support/base/unplaced_error.h"
+#include "support/base/unlocated_error.h"
 #include "support/text/text.h"
 #include "tensor/memory/large_blocks.h"
 
@@ -108,7 +108,7 @@ Pool& pool() {
 
 void* allocate(size_t bytes) {
   constexpr size_t limit = size_t{1} << 56;
-  if (bytes > limit) throw UnplacedError(text::cat("out of memory: ", bytes, " bytes were asked for"));
+  if (bytes > limit) throw UnlocatedError(text::cat("out of memory: ", bytes, " bytes were asked for"));
   const auto [index, size] = size_class(bytes);
   Pool& p = pool();
   const auto size_signed = static_cast<int64_t>(size);
@@ -129,7 +129,7 @@ void* allocate(size_t bytes) {
   if (block == nullptr) {
     const std::lock_guard lock(p.mutex);
     p.statistics.in_use -= size_signed;
-    throw UnplacedError(
+    throw UnlocatedError(
         text::cat("out of memory: ", bytes, " bytes were asked for, ", p.statistics.in_use, " are in use"));
   }
   return block;

@@ -107,7 +107,7 @@ class ForwardWorker {
     sum = sum * rescaling.part[0][0] + sum_of_lanes(total);
   }
 
-  [[no_unique_address, maybe_unused]] ProductRegisters registers_;
+  [[no_unique_address, maybe_unused]] GemmRegisters registers_;
   const AttentionCall& call_;
   const AttentionSizes& s_;
   const Tensor& out_;
@@ -123,7 +123,7 @@ class ForwardWorker {
 
 void attention_kernel(Arguments arguments, std::span<const Tensor> results) {
   const AttentionCall call(arguments, 0);
-  for_each_piece(call, [&] { return ForwardWorker(call, results); });
+  for_each_chunk(call, [&] { return ForwardWorker(call, results); });
 }
 
 }  // namespace fulgurite::FULGURITE_KERNELS

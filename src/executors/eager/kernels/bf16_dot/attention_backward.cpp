@@ -4,14 +4,14 @@ namespace fulgurite::FULGURITE_KERNELS {
 namespace {
 
 // Whole rows of probabilities are buffered, for as many queries as fit a core's cache: a multiple of product_rows.
-constexpr int64_t most_queries = is_matrix_unit ? 128 : 64, key_block = is_matrix_unit ? 64 : 256, kept_bytes = 1 << 18;
+constexpr int64_t max_queries = is_amx ? 128 : 64, key_block = is_amx ? 64 : 256, kept_bytes = 1 << 18;
 int64_t queries_at_once(int64_t keys) {
   const int64_t fitting = kept_bytes / static_cast<int64_t>(keys * sizeof(float)) / product_rows * product_rows;
-  return std::clamp(fitting, product_rows, most_queries);
+  return std::clamp(fitting, product_rows, max_queries);
 }
 // Cotangents of keys and values are added up a few keys at a time. The left factors of AMX are rows along the summed
 // dimension, here the queries: there the cotangents' and the queries' rows are transposed, and so are the sums.
-constexpr int64_t gathered_keys = is_matrix_unit ? panel : product_rows;
+constexpr int64_t gathered_keys = is_amx ? panel : product_rows;
 
 // Processes one matrix of keys after the other with all queries that it serves, on one thread. Probabilities are
 // recomputed from the scores and the sums' logarithms; they and the scores' cotangents become bf16 before they are
@@ -60,7 +60,7 @@ class BackwardWorker {
       for (int64_t i = 0; i < s_.queries; i += query_block_)
         block_of_queries(i, std::min(query_block_, s_.queries - i), key_slopes, value_slopes);
     }
-    if constexpr (is_matrix_unit) {
+    if constexpr (is_amx) {
       write_turned(key_slopes, dkey_.data(), stride_, s_.keys, s_.features);
       write_turned(value_slopes, dvalue_.data(), stride_, s_.keys, s_.value_features);
     } else {
@@ -82,12 +82,12 @@ class BackwardWorker {
   }
   // Prefetch rows that are written, or read, soon: their distance is too large for the hardware prefetcher.
   static constexpr int64_t line = 64 / sizeof(BFloat16);
-  static void ask_for(const ResultRows<BFloat16>& to, int64_t first, int64_t rows, int64_t columns) {
+  static void prefetch_rows(const ResultRows<BFloat16>& to, int64_t first, int64_t rows, int64_t columns) {
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t j = 0; j < columns; j += line) __builtin_prefetch(to.first + (first + r) * to.stride + j, 1);
   }
-  static void ask_for(const AttentionOperand& operand, const BFloat16* matrix, int64_t first, int64_t rows,
-                      int64_t columns) {
+  static void prefetch_rows(const AttentionOperand& operand, const BFloat16* matrix, int64_t first, int64_t rows,
+                            int64_t columns) {
     for (int64_t r = first; r < first + rows; ++r)
       for (int64_t j = 0; j < columns; j += line) __builtin_prefetch(matrix + r * operand.row + j * operand.column);
   }
@@ -111,13 +111,13 @@ class BackwardWorker {
     found.keys_for_two = (s_.keys * 2 + rows - 1) / rows;
     return found;
   }
-  void ask_for(const NextRows& next, int64_t r) const {
+  void prefetch_rows(const NextRows& next, int64_t r) const {
     const int64_t count = std::clamp<int64_t>(next.queries - r, 0, 2);
-    ask_for(call_.query, next.query, r, count, s_.features);
-    ask_for(call_.grad, next.grad, r, count, s_.value_features);
+    prefetch_rows(call_.query, next.query, r, count, s_.features);
+    prefetch_rows(call_.grad, next.grad, r, count, s_.value_features);
     const int64_t key = r / 2 * next.keys_for_two, keys = std::clamp<int64_t>(s_.keys - key, 0, next.keys_for_two);
-    ask_for(call_.key, next.key, key, keys, s_.features);
-    ask_for(call_.value, next.value, key, keys, s_.value_features);
+    prefetch_rows(call_.key, next.key, key, keys, s_.features);
+    prefetch_rows(call_.value, next.value, key, keys, s_.value_features);
   }
 
   void block_of_queries(int64_t first, int64_t rows, const ResultRows<BFloat16>& key_slopes,
@@ -127,7 +127,7 @@ class BackwardWorker {
     logarithms_ = call_.logsumexp.matrix<float>(matrix_, s_.batch);
     const PairRows query_rows(query, call_.query.row, call_.query.column, rows, s_.features, query_rows_.data());
     const PairRows grad_rows(grad, call_.grad.row, call_.grad.column, rows, s_.value_features, grad_rows_.data());
-    if constexpr (is_matrix_unit) {
+    if constexpr (is_amx) {
       turn_pairs(query, call_.query.row, call_.query.column, rows, s_.features, queries_.data(), turned_stride_);
       turn_pairs(grad, call_.grad.row, call_.grad.column, rows, s_.value_features, grads_.data(), turned_stride_);
     } else {
@@ -136,13 +136,13 @@ class BackwardWorker {
     }
 
     const ResultRows<BFloat16> query_slopes(results_[0], matrix_);
-    ask_for(query_slopes, first, rows, s_.features);
+    prefetch_rows(query_slopes, first, rows, s_.features);
     const int64_t key_count = call_.seen_by(first + rows - 1);
     multiply_by_keys(first, rows, depth_of(s_.features), query_rows, keys_turned_, probabilities_);
     multiply_by_keys(first, rows, depth_of(s_.value_features), grad_rows, values_turned_, slopes_);
     const NextRows next = after(first, rows);
     for (int64_t r = 0; r < 2 * depth_of(rows); r += 2) {
-      ask_for(next, r);
+      prefetch_rows(next, r);
       slopes_of_rows(first, r, rows - r, up_to(tile_end(first, r, rows), std::max<int64_t>(lanes, 2 * depth_unit)));
     }
     for (int64_t r = 0; r < rows; r += product_rows) {
@@ -154,8 +154,8 @@ class BackwardWorker {
     for (int64_t k = 0; k < key_count; k += gathered_keys) {
       const int64_t count = std::min(gathered_keys, key_count - k);
       if (first + rows == s_.queries) {
-        ask_for(key_slopes, k, count, s_.features);
-        ask_for(value_slopes, k, count, s_.value_features);
+        prefetch_rows(key_slopes, k, count, s_.features);
+        prefetch_rows(value_slopes, k, count, s_.value_features);
       }
       gather_keys(first, rows, k, count);
     }
@@ -273,7 +273,7 @@ class BackwardWorker {
     if (skipped >= rows) return;
     const int64_t depth = depth_of(rows - skipped), from = skipped / 2 * stride_ + key;
     const Pair *const probabilities = probability_pairs_.data() + from, *const slopes = slope_pairs_.data() + from;
-    if constexpr (is_matrix_unit) {
+    if constexpr (is_amx) {
       const int64_t start = skipped / 2;
       multiply_pairs(s_.value_features, count, depth, grads_.data() + start, turned_stride_,
                      PanelOperand<Pair>{probabilities, stride_, 0}, dvalue_.data() + key, stride_, true);
@@ -290,7 +290,7 @@ class BackwardWorker {
     }
   }
 
-  [[no_unique_address, maybe_unused]] ProductRegisters registers_;
+  [[no_unique_address, maybe_unused]] GemmRegisters registers_;
   const AttentionBackwardCall& call_;
   const AttentionSizes& s_;
   std::span<const Tensor> results_;

@@ -27,11 +27,11 @@ FULGURITE_INLINE void store(Pair* to, const Ints& value) {
 }
 constexpr int64_t up_to(int64_t count, int64_t unit) { return (count + unit - 1) / unit * unit; }
 
-#if defined(FULGURITE_MATRIX_UNIT)
+#if defined(FULGURITE_AMX)
 
-inline constexpr bool is_matrix_unit = true;
+inline constexpr bool is_amx = true;
 /// Reserves the AMX tiles of this thread for its lifetime.
-using ProductRegisters = MatrixUnit;
+using GemmRegisters = Amx;
 // Columns of a panel of the right factors; rows of sums that are computed at a time; rows, and pairs along K, that are
 // read at a time.
 inline constexpr int64_t panel = 32, product_rows = 32, row_unit = 16, depth_unit = 16;
@@ -60,8 +60,8 @@ inline void multiply_pairs(int64_t rows, int64_t columns, int64_t depth, const P
 
 #else
 
-inline constexpr bool is_matrix_unit = false;
-struct ProductRegisters {};
+inline constexpr bool is_amx = false;
+struct GemmRegisters {};
 inline constexpr int64_t panel = panel_columns<float>, product_rows = tile_rows, row_unit = 1, depth_unit = 1;
 
 template <>

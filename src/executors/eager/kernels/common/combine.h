@@ -28,7 +28,7 @@ struct Sum {
   static inline __attribute__((always_inline)) float combine_lanes(const Floats& x) { return sum_of_lanes(x); }
 };
 template <class T>
-struct Product {
+struct Prod {
   using Element = T;
   static constexpr Dtype element_dtype = dtype_of<T>;
   static constexpr T identity() { return 1; }
@@ -42,7 +42,7 @@ struct Product {
 };
 /// NaN wins over every number.
 template <class T>
-struct Largest {
+struct Max {
   using Element = T;
   static constexpr Dtype element_dtype = dtype_of<T>;
   static constexpr T identity() {
@@ -55,7 +55,7 @@ struct Largest {
   static inline __attribute__((always_inline)) float combine_lanes(const Floats& x) { return maximum_of_lanes(x); }
 };
 template <class T>
-struct Smallest {
+struct Min {
   using Element = T;
   static constexpr Dtype element_dtype = dtype_of<T>;
   static constexpr T identity() {

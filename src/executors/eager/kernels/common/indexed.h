@@ -13,9 +13,9 @@ namespace fulgurite::FULGURITE_KERNELS {
 
 /// The offsets of the elements that an index tensor selects along dimension `dim` of `input`, together with another
 /// tensor's at the index's own positions.
-class PlacesAlong {
+class OffsetsAlong {
  public:
-  PlacesAlong(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& other) : index_(index) {
+  OffsetsAlong(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& other) : index_(index) {
     const Sizes &sizes = sizes_of(index), &strides = strides_of(input);
     if (dim < 0) dim += static_cast<int64_t>(strides.size());
     size_ = strides.empty() ? 1 : sizes_of(input)[dim];
@@ -63,10 +63,10 @@ class PlacesAlong {
 
 /// The indexed elements of prims.index: the result has the input's dimensions before the indexed ones, the indices'
 /// dimensions, and the dimensions after them; the indices' come first if the indexed dimensions are not adjacent.
-class IndexedPlaces {
+class IndexedOffsets {
  public:
   /// Negative indices count from the end if the operator allows it.
-  IndexedPlaces(const Tensor& input, std::span<const Tensor> indices, bool counts_from_end = true)
+  IndexedOffsets(const Tensor& input, std::span<const Tensor> indices, bool counts_from_end = true)
       : offsets_(count_places(indices)), counts_from_end_(counts_from_end) {
     const Sizes &sizes = sizes_of(input), &strides = strides_of(input);
     size_t first = sizes.size(), last = 0, defined = 0;

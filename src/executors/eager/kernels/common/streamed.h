@@ -32,7 +32,7 @@ FULGURITE_INLINE void store_up_to(const ResultRow<Element>& row, int64_t at, con
 /// Prefetches the memory some bytes after an element. By default that is usually the next row: memory is idle during a
 /// row's later passes.
 template <class Element>
-FULGURITE_INLINE void ask_ahead(const Element* at, int64_t bytes = 4096) {
+FULGURITE_INLINE void prefetch_ahead(const Element* at, int64_t bytes = 4096) {
   __builtin_prefetch(reinterpret_cast<const char*>(at) + bytes);
 }
 

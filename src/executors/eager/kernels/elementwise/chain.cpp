@@ -41,9 +41,9 @@ struct Source {
     int64_t column = at % length;
     if (is_direct && stride == 1 && length - column >= count) return data + (position.offsets[0] + column) * item;
     for (int64_t done = 0; done < count;) {
-      const int64_t piece = std::min(length - column, count - done);
-      convert(data + (position.offsets[0] + column * stride) * item, stride, to + done * read_item, piece);
-      done += piece;
+      const int64_t chunk = std::min(length - column, count - done);
+      convert(data + (position.offsets[0] + column * stride) * item, stride, to + done * read_item, chunk);
+      done += chunk;
       column = 0;
       position.advance();
     }
@@ -336,7 +336,7 @@ void Chain::compute(int index) {
   step.parameters.divided_by_zero = &divided_by_zero;
   const ChainProgram program(*this, index);
   const TensorImpl& result = *step.result.impl();
-  give_memory(*result.storage);
+  materialize(*result.storage);
   if (const Sizes* order = program.common_strides()) {
     // Everything is computed in memory order, and only the result is transposed.
     const Tensor turned = make_tensor(result.sizes, result.dtype);

@@ -30,7 +30,7 @@ inline double normal_quantile(double p) {
   const double log_p = std::log(p), t = std::sqrt(-2 * log_p);
   double x = -(t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308))));
   for (int step = 0; step < 3; ++step) {
-    const double mills = scaled_erfc(-x / root_2) * root_2_pi / 2;      // tail / density
+    const double mills = scaled_erfc(-x / root_2) * root_2_pi / 2;          // tail / density
     const double excess = mills - root_2_pi * std::exp(log_p + x * x / 2);  // (tail - p) / density
     x -= excess / (1 + x * excess / 2);
   }

@@ -179,16 +179,16 @@ void Loop::run_short_rows(int64_t begin, int64_t end, Buffers& buffers) const {
       operands[k] =
           sources[k].kind == Source::Kind::strided ? buffers.operand[k] : linear_block(k, at, length, buffers);
     for (int64_t done = 0; done < length;) {
-      const int64_t piece = row_length - column < length - done ? row_length - column : length - done;
+      const int64_t chunk = row_length - column < length - done ? row_length - column : length - done;
       for (int k = 0; k < count; ++k) {
         const Source& source = sources[k];
         if (source.kind != Source::Kind::strided) continue;
         const int64_t stride = places.strides[k].back();
         source.convert(source.data + (position.offsets[k] + column * stride) * source.item, stride,
-                       buffers.operand[k] + done * source.read_item, piece);
+                       buffers.operand[k] + done * source.read_item, chunk);
       }
-      done += piece;
-      column += piece;
+      done += chunk;
+      column += chunk;
       if (column == row_length) {
         column = 0;
         position.advance();

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t tile_width = 128, tile_height = 64;  // elements of a row of a tile, and rows
 constexpr int64_t tile_elements = tile_width * tile_height;
-constexpr int64_t worth_turning = 16;
+constexpr int64_t min_transposed_size = 16;
 constexpr int result_index = max_operands;  // among the strides
 
 void transpose_bytes(int64_t item, const char* from, int64_t from_step, char* to, int64_t to_step, int64_t rows,
@@ -94,11 +94,12 @@ class Tiles {
 
   bool choose_dimensions() {
     const size_t last = places_.sizes.size() - 1;
-    if (last == 0 || places_.sizes[last] < worth_turning) return false;
+    if (last == 0 || places_.sizes[last] < min_transposed_size) return false;
     size_t other = last;
     for (int k = 0; k < count_ && other == last; ++k)
       for (size_t d = 0; d < last && !sources_[k].is_constant; ++d)
-        if (places_.strides[k][d] == 1 && places_.strides[k][last] != 0 && places_.sizes[d] >= worth_turning) other = d;
+        if (places_.strides[k][d] == 1 && places_.strides[k][last] != 0 && places_.sizes[d] >= min_transposed_size)
+          other = d;
     if (other == last) return false;
     int turned = 0, straight = 0;
     for (int k = 0; k < count_; ++k) {

@@ -5,7 +5,7 @@ namespace fulgurite::FULGURITE_KERNELS {
 namespace {
 
 void gather_kernel(Arguments arguments, std::span<const Tensor> results) {
-  const PlacesAlong places(arguments[0].tensor(), arguments[1].integer(), arguments[2].tensor(), results[0]);
+  const OffsetsAlong places(arguments[0].tensor(), arguments[1].integer(), arguments[2].tensor(), results[0]);
   if (places.is_empty()) return;
   visit_size(results[0].impl()->dtype, [&]<class Element>() {
     const Element* from = data_of<Element>(arguments[0].tensor());
@@ -20,7 +20,7 @@ void gather_kernel(Arguments arguments, std::span<const Tensor> results) {
 
 // Gathers elements of `input` at indices, with any strides.
 void index_kernel(Arguments arguments, std::span<const Tensor> results) {
-  const IndexedPlaces places(arguments[0].tensor(), arguments[1].tensors());
+  const IndexedOffsets places(arguments[0].tensor(), arguments[1].tensors());
   places.read(arguments[0].tensor(), results[0]);
 }
 
@@ -38,13 +38,13 @@ void index_select_kernel(Arguments arguments, std::span<const Tensor> results) {
   if (dim < 0) dim += ndim;
   SmallVector<Tensor, 6> indices(static_cast<size_t>(dim) + 1);
   indices.back() = arguments[2].tensor();
-  const IndexedPlaces places(input, {indices.data(), indices.size()}, false);
+  const IndexedOffsets places(input, {indices.data(), indices.size()}, false);
   places.read(input, results[0]);
 }
 
 void embedding_kernel(Arguments arguments, std::span<const Tensor> results) {
   const Tensor& index = arguments[0].tensor();
-  const IndexedPlaces places(arguments[1].tensor(), {&index, 1}, false);
+  const IndexedOffsets places(arguments[1].tensor(), {&index, 1}, false);
   places.read(arguments[1].tensor(), results[0]);
 }
 

@@ -30,7 +30,7 @@ void scatter_kernel(Arguments arguments, std::span<const Tensor> results) {
   const Argument& source = arguments[3];
   copy_unless_there(arguments[0].tensor(), result);
   const Tensor& index = arguments[2].tensor();
-  const PlacesAlong places(result, arguments[1].integer(), index, source.is_tensor() ? source.tensor() : index);
+  const OffsetsAlong places(result, arguments[1].integer(), index, source.is_tensor() ? source.tensor() : index);
   if (places.is_empty()) return;
   visit_dtype(result.impl()->dtype, [&]<class Element>() {
     Element* to = data_of<Element>(result);
@@ -55,7 +55,7 @@ void scatter_kernel(Arguments arguments, std::span<const Tensor> results) {
 void scatter_add_kernel(Arguments arguments, std::span<const Tensor> results) {
   const Tensor &result = results[0], &source = arguments[3].tensor();
   copy_unless_there(arguments[0].tensor(), result);
-  const PlacesAlong places(result, arguments[1].integer(), arguments[2].tensor(), source);
+  const OffsetsAlong places(result, arguments[1].integer(), arguments[2].tensor(), source);
   if (places.is_empty()) return;
   visit_dtype(result.impl()->dtype, [&]<class Element>() {
     Element* to = data_of<Element>(result);
@@ -73,7 +73,7 @@ void index_put_kernel(Arguments arguments, std::span<const Tensor> results) {
   const std::span<const Tensor> indices = arguments[1].tensors();
   const bool accumulate = arguments[3].boolean();
   copy_unless_there(input, result);
-  const IndexedPlaces places(result, indices);
+  const IndexedOffsets places(result, indices);
   if (places.is_empty()) return;
   // The values in the order of the indices, one for each, or one for all.
   const Tensor& given = arguments[2].tensor();

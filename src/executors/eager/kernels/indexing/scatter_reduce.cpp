@@ -39,7 +39,7 @@ struct Smaller {
 struct Moves {
   Moves(const Tensor& result, int64_t dim, const Tensor& index, const Tensor& source)
       : count(index.impl()->numel()), from(count), to(count) {
-    const PlacesAlong places(result, dim, index, source);
+    const OffsetsAlong places(result, dim, index, source);
     int64_t next = 0;
     places.visit_rows(
         [&](int64_t at, int64_t other, int64_t step, int64_t other_step, const auto& place, int64_t row) {

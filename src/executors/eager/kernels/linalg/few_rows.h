@@ -21,8 +21,8 @@ namespace fulgurite::FULGURITE_KERNELS {
 template <class Element>
 struct WideProducts {
   using Vector = Floats;
-  static constexpr int64_t step = lanes;            // elements of a vector
-  static constexpr int64_t vectors_together = 64;   // along K: those of eight rows stay in the first cache
+  static constexpr int64_t step = lanes;           // elements of a vector
+  static constexpr int64_t vectors_together = 64;  // along K: those of eight rows stay in the first cache
   FULGURITE_INLINE Floats load_all(const Element* from) { return load(from); }
   FULGURITE_INLINE Floats load_first(const Element* from, int64_t count) { return load_some(from, count); }
   FULGURITE_INLINE Floats add(const Floats& a, const Floats& b, const Floats& sum) { return multiply_add(a, b, sum); }

@@ -10,9 +10,9 @@
 namespace fulgurite::FULGURITE_KERNELS {
 namespace {
 
-constexpr int64_t most_rows = 192, most_columns = 128, most_depth = 384;
+constexpr int64_t max_rows = 192, max_columns = 128, max_depth = 384;
 // Blocks of depth that are added one after another; sums of more are halved, so that they are as accurate as sums().
-constexpr int64_t sequential_depth = 4 * most_depth;
+constexpr int64_t sequential_depth = 4 * max_depth;
 
 // A part of a product that fits the caches, and the memory it is packed into.
 template <class Element>
@@ -56,7 +56,7 @@ void multiply_depth(const CachedPart<Element>& part, int64_t k, int64_t count, C
 template <class Element>
 void sum_depth(const CachedPart<Element>& part, int64_t begin, int64_t end, Compute<Element>* sums) {
   if (end - begin > sequential_depth) {
-    const int64_t middle = begin + first_half(end - begin, most_depth);
+    const int64_t middle = begin + first_half(end - begin, max_depth);
     const Scratch<Compute<Element>> others(part.sum_count());
     sum_depth(part, begin, middle, sums);
     sum_depth(part, middle, end, others.data());
@@ -64,20 +64,20 @@ void sum_depth(const CachedPart<Element>& part, int64_t begin, int64_t end, Comp
     return;
   }
   if (begin == end) std::fill_n(sums, part.sum_count(), Compute<Element>(0));
-  for (int64_t k = begin; k < end; k += most_depth)
-    multiply_depth(part, k, std::min(most_depth, end - k), sums, k > begin);
+  for (int64_t k = begin; k < end; k += max_depth)
+    multiply_depth(part, k, std::min(max_depth, end - k), sums, k > begin);
 }
 
 template <class Element>
 void multiply_floating(const GemmBlock& p) {
   using T = Compute<Element>;
   const Typed<Element> t = typed<Element>(p);
-  const int64_t rows = std::min(p.m, most_rows), depth = std::min(p.k, most_depth);
-  const int64_t columns = panel_padded<T>(std::min(p.n, most_columns));
+  const int64_t rows = std::min(p.m, max_rows), depth = std::min(p.k, max_depth);
+  const int64_t columns = panel_padded<T>(std::min(p.n, max_columns));
   const Scratch<T> a(rows * depth), b(depth * columns), sums(rows * columns);
   for (int64_t i = 0; i < p.m; i += rows) {
-    for (int64_t j = 0; j < p.n; j += most_columns) {
-      const int64_t row_count = std::min(rows, p.m - i), column_count = std::min(most_columns, p.n - j);
+    for (int64_t j = 0; j < p.n; j += max_columns) {
+      const int64_t row_count = std::min(rows, p.m - i), column_count = std::min(max_columns, p.n - j);
       sum_depth<Element>({p, i, row_count, j, column_count, columns, a.data(), b.data()}, 0, p.k, sums.data());
       for (int64_t r = 0; r < row_count; ++r)
         for (int64_t s = 0; s < column_count; ++s) finish(p, t, i + r, j + s, sums[r * columns + s]);

@@ -25,7 +25,7 @@ bool is_sum_of_batch_products(Arguments arguments) {
 
 }  // namespace
 
-KernelTable product_kernels() {
+KernelTable gemm_kernels() {
   static constexpr KernelEntry table[] = {
       {&matmul_symbol, matmul_kernel},
       {&mm_symbol, matmul_kernel, takes_dimensions<2, 2>},

@@ -134,11 +134,11 @@ void attention_kernel(Arguments arguments, std::span<const Tensor> results) {
   if (is_better_in_f64(call.sizes, dtype)) return run_in_f64(attention_kernel, arguments, results);
 #if defined(__AVX512F__)
   if (is_worth_pairs(call.sizes, dtype) && has_products_of_pairs())
-    return (codegen::matrix_unit_is_usable() ? kernels_matrix_unit::attention_kernel
-                                             : kernels_avx512_bf16::attention_kernel)(arguments, results);
+    return (codegen::amx_is_usable() ? kernels_amx::attention_kernel : kernels_avx512_bf16::attention_kernel)(arguments,
+                                                                                                              results);
 #endif
   visit_floating(dtype,
-                 [&]<class Element>() { for_each_piece(call, [&] { return ForwardWorker<Element>(call, results); }); });
+                 [&]<class Element>() { for_each_chunk(call, [&] { return ForwardWorker<Element>(call, results); }); });
 }
 
 KernelTable attention_kernels() {

@@ -16,10 +16,10 @@ namespace fulgurite::kernels_avx512_bf16 {
 void attention_kernel(Arguments, std::span<const Tensor> results);
 void attention_backward_kernel(Arguments, std::span<const Tensor> results);
 }  // namespace fulgurite::kernels_avx512_bf16
-namespace fulgurite::kernels_matrix_unit {
+namespace fulgurite::kernels_amx {
 void attention_kernel(Arguments, std::span<const Tensor> results);
 void attention_backward_kernel(Arguments, std::span<const Tensor> results);
-}  // namespace fulgurite::kernels_matrix_unit
+}  // namespace fulgurite::kernels_amx
 #endif
 
 namespace fulgurite::FULGURITE_KERNELS {
@@ -135,17 +135,17 @@ struct AttentionBackwardCall : AttentionCall {
 /// Calls run(worker, matrix, first query, past the last query) for chunks of all matrices. If there are few matrices,
 /// their queries are divided too.
 template <class Make>
-void for_each_piece(const AttentionCall& call, Make&& make_worker) {
+void for_each_chunk(const AttentionCall& call, Make&& make_worker) {
   const AttentionSizes& s = call.sizes;
   if (s.matrices * s.queries == 0) return;
   const int64_t wanted = s.matrices >= 16 ? 1 : (16 + s.matrices - 1) / s.matrices;
   const int64_t rows = std::max<int64_t>(64, ((s.queries + wanted - 1) / wanted + 31) / 32 * 32);
-  const int64_t pieces = (s.queries + rows - 1) / rows, count = s.matrices * pieces;
+  const int64_t chunks = (s.queries + rows - 1) / rows, count = s.matrices * chunks;
   parallel_ranges(count, call.work() < 200000 ? count + 1 : 1, [&](Ranges& ranges) {
     auto worker = make_worker();
     for (int64_t begin, end; ranges.next(begin, end);)
       for (int64_t i = begin; i < end; ++i)
-        worker.run(i / pieces, i % pieces * rows, std::min(s.queries, (i % pieces + 1) * rows));
+        worker.run(i / chunks, i % chunks * rows, std::min(s.queries, (i % chunks + 1) * rows));
   });
 }
 /// Calls worker.run(matrix of keys) for all of them.

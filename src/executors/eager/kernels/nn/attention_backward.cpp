@@ -4,12 +4,12 @@ namespace fulgurite::FULGURITE_KERNELS {
 namespace {
 
 // Whole rows of probabilities are buffered, for as many queries as fit a core's cache.
-constexpr int64_t most_queries = 64, key_block = 64, kept_bytes = 1 << 18;
+constexpr int64_t max_queries = 64, key_block = 64, kept_bytes = 1 << 18;
 
 /// A multiple of tile_rows.
 int64_t queries_at_once(int64_t keys, int64_t element_bytes) {
   const int64_t fitting = kept_bytes / std::max<int64_t>(1, keys * element_bytes) / tile_rows * tile_rows;
-  return std::clamp<int64_t>(fitting, tile_rows, most_queries);
+  return std::clamp<int64_t>(fitting, tile_rows, max_queries);
 }
 
 template <class T>
@@ -187,8 +187,8 @@ void attention_backward_kernel(Arguments arguments, std::span<const Tensor> resu
   if (is_better_in_f64(call.sizes, dtype)) return run_in_f64(attention_backward_kernel, arguments, results);
 #if defined(__AVX512F__)
   if (is_worth_pairs(call.sizes, dtype) && has_products_of_pairs())
-    return (codegen::matrix_unit_is_usable() ? kernels_matrix_unit::attention_backward_kernel
-                                             : kernels_avx512_bf16::attention_backward_kernel)(arguments, results);
+    return (codegen::amx_is_usable() ? kernels_amx::attention_backward_kernel
+                                     : kernels_avx512_bf16::attention_backward_kernel)(arguments, results);
 #endif
   visit_floating(dtype, [&]<class Element>() {
     for_each_key_matrix(call, [&] { return BackwardWorker<Element>(call, results); });

@@ -55,24 +55,24 @@ struct Blocks {
   int64_t columns_per_sample, sample_blocks;
 };
 
-inline int64_t even_pieces(int64_t size, int64_t most, int64_t unit) {
+inline int64_t even_chunks(int64_t size, int64_t most, int64_t unit) {
   if (size <= most) return std::max<int64_t>(size, 1);
-  const int64_t count = (size + most - 1) / most, piece = (size + count - 1) / count;
-  return (piece + unit - 1) / unit * unit;
+  const int64_t count = (size + most - 1) / most, chunk = (size + count - 1) / count;
+  return (chunk + unit - 1) / unit * unit;
 }
 
 inline Blocks cut_convolution(int64_t groups, int64_t rows, int64_t depth, int64_t samples,
                               int64_t columns_per_sample) {
-  constexpr int64_t most_elements = 131072, wanted_tasks = 8;
+  constexpr int64_t max_elements = 131072, wanted_tasks = 8;
   Blocks b;
   b.rows = rows;
-  b.depth = even_pieces(depth, 1024, 16);
-  const int64_t most_columns = std::clamp<int64_t>(
-      most_elements / std::max<int64_t>(1, std::max(b.depth, std::min<int64_t>(rows, 1024))), 64, 1024);
+  b.depth = even_chunks(depth, 1024, 16);
+  const int64_t max_columns = std::clamp<int64_t>(
+      max_elements / std::max<int64_t>(1, std::max(b.depth, std::min<int64_t>(rows, 1024))), 64, 1024);
   b.columns_per_sample = columns_per_sample;
-  b.within_samples = columns_per_sample >= most_columns || samples == 1;
+  b.within_samples = columns_per_sample >= max_columns || samples == 1;
   const int64_t range = b.within_samples ? columns_per_sample : samples * columns_per_sample;
-  b.columns = even_pieces(range, most_columns, 16);
+  b.columns = even_chunks(range, max_columns, 16);
   b.sample_blocks = (range + b.columns - 1) / b.columns;
   b.column_count = b.sample_blocks * (b.within_samples ? samples : 1);
   const int64_t tasks = std::max<int64_t>(1, groups * b.column_count);

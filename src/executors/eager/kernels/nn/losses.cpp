@@ -27,7 +27,7 @@ struct Targets {
         const int64_t number = static_cast<int64_t>(numbers[i]);
         if (number == ignored) classes[i] = -1;
         else if (number >= 0 && number < class_count) classes[i] = number;
-        else throw_place_error(number, class_count);
+        else throw_index_error(number, class_count);
       }
     });
     if (!weight.defined()) {

@@ -26,7 +26,7 @@ struct AdamW {
     const Wides<T> correction(root_correction), smallest(eps), size(step_size);
     for (int64_t i = begin; i < end; i += lanes) {
       const int64_t some = end - i;
-      for (const Element* stream : {parameter, gradient, first, second}) ask_ahead(stream + i, 1024);
+      for (const Element* stream : {parameter, gradient, first, second}) prefetch_ahead(stream + i, 1024);
       const Wides<T> g = load_up_to(gradient + i, some), m0 = load_up_to(first + i, some);
       const Wides<T> m = multiply_add(g - m0, rate, m0);
       const Wides<T> v = multiply_add(g * g, square_rate, load_up_to(second + i, some) * square_kept);

@@ -41,7 +41,7 @@ int64_t places_before(int64_t count, Number value, bool right, const At& at) {
   return first;
 }
 
-template <class Element, class Place>
+template <class Element, class Index>
 void search_rows(const Tensor& sequence, const Tensor& values, const int64_t* sorter, bool right,
                  const Tensor& result) {
   const int64_t length = sizes_of(sequence).back(), count = values.impl()->numel();
@@ -50,14 +50,14 @@ void search_rows(const Tensor& sequence, const Tensor& values, const int64_t* so
   const int64_t rows = sizes_of(sequence).size() == 1 ? 1 : sequence.impl()->numel() / std::max<int64_t>(length, 1);
   const int64_t in_row = length == 0 ? count : count / rows;
   const Element *const ordered = data_of<Element>(sequence), *const wanted = data_of<Element>(values);
-  Place* const to = data_of<Place>(result);
+  Index* const to = data_of<Index>(result);
   parallel_for(count, 1024, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t first = i / in_row * length;
       const auto value = widen(wanted[i]);
       const Element* const row = ordered + first;
       const int64_t* const order = sorter ? sorter + first : nullptr;
-      to[i] = static_cast<Place>(
+      to[i] = static_cast<Index>(
           order ? places_before(length, value, right, [&](int64_t at) { return widen(row[order[at]]); })
                 : places_before(length, value, right, [&](int64_t at) { return widen(row[at]); }));
     }
@@ -76,7 +76,7 @@ void searchsorted_kernel(Arguments arguments, std::span<const Tensor> results) {
     const int64_t length = sizes_of(sequence).back();
     const int64_t* const order = data_of<int64_t>(sorter);
     for (int64_t i = 0; i < sorter.impl()->numel(); ++i)
-      if (order[i] < 0 || order[i] >= length) throw_place_error(order[i], length);
+      if (order[i] < 0 || order[i] >= length) throw_index_error(order[i], length);
   }
   const int64_t* const order = sorter.defined() ? data_of<int64_t>(sorter) : nullptr;
   visit_dtype(dtype, [&]<class Element>() {

@@ -70,7 +70,7 @@ class StripReducer {
 
 /// Reduces rows [begin, end) of the reduced elements, columns from `offset` on.
 template <class Combine>
-void reduce_strip(const ReductionPlaces& places, int64_t offset, int64_t count, int64_t begin, int64_t end,
+void reduce_strip(const ReductionLayout& places, int64_t offset, int64_t count, int64_t begin, int64_t end,
                   Convert convert, StripReducer<Combine>& reducer) {
   using Element = typename Combine::Element;
   alignas(64) Element buffer[4][strip];
@@ -102,7 +102,7 @@ void reduce_strip(const ReductionPlaces& places, int64_t offset, int64_t count, 
 
 /// Calls finish(first result, states, count) for chunks of the results.
 template <class Combine, class Finish>
-void reduce_columns(const ReductionPlaces& places, Finish finish) {
+void reduce_columns(const ReductionLayout& places, Finish finish) {
   using Element = typename Combine::Element;
   const Convert convert = find_conversion(places.dtype, Combine::element_dtype);
   const int64_t columns = places.kept.row_length(), outer = places.kept.row_count();
@@ -115,14 +115,14 @@ void reduce_columns(const ReductionPlaces& places, Finish finish) {
   const auto result_of = [&](int64_t task) { return task / strips * columns + task % strips * strip; };
   const int64_t work = segment * std::min(strip, columns);
   parallel_for(tasks * segments, std::max<int64_t>(1, 32768 / work), [&](int64_t begin, int64_t end) {
-    for (int64_t piece = begin; piece < end; ++piece) {
-      const int64_t task = piece / segments, first = piece % segments * segment, count = columns_of(task);
+    for (int64_t chunk = begin; chunk < end; ++chunk) {
+      const int64_t task = chunk / segments, first = chunk % segments * segment, count = columns_of(task);
       const int64_t offset = RowPosition<1>(places.kept, task / strips).offsets[0] + task % strips * strip;
       StripReducer<Combine> reducer(count);
       reduce_strip(places, offset, count, first, std::min(places.count, first + segment), convert, reducer);
       const Element* totals = reducer.finish();
       if (segments == 1) finish(result_of(task), totals, count);
-      else std::copy_n(totals, count, partial.data() + piece % segments * places.results + result_of(task));
+      else std::copy_n(totals, count, partial.data() + chunk % segments * places.results + result_of(task));
     }
   });
   if (segments == 1) return;

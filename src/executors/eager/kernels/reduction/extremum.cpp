@@ -9,7 +9,7 @@ namespace {
 
 template <template <class> class Combine>
 void extremum(Arguments arguments, std::span<const Tensor> results) {
-  const ReductionPlaces places(arguments[0].tensor(), arguments[1]);
+  const ReductionLayout places(arguments[0].tensor(), arguments[1]);
   visit_compute_type(places.dtype, [&](auto type) {
     reduce_with<Combine<typename decltype(type)::type>>(places, results[0], Same());
   });
@@ -17,7 +17,7 @@ void extremum(Arguments arguments, std::span<const Tensor> results) {
 
 /// The extremum and the index of its first occurrence; the first NaN is the extremum.
 template <class Combine>
-struct PlaceReducer {
+struct IndexReducer {
   using Element = typename Combine::Element;
   static constexpr Dtype element_dtype = Combine::element_dtype;
   struct State {
@@ -43,11 +43,11 @@ struct PlaceReducer {
 };
 
 template <template <class> class Combine>
-void find_places(const ReductionPlaces& places, const Tensor* values, const Tensor& indices) {
+void find_places(const ReductionLayout& places, const Tensor* values, const Tensor& indices) {
   if (places.results == 0) return;
   int64_t* place = reinterpret_cast<int64_t*>(indices.impl()->data());
   visit_compute_type(places.dtype, [&](auto type) {
-    using Reducer = PlaceReducer<Combine<typename decltype(type)::type>>;
+    using Reducer = IndexReducer<Combine<typename decltype(type)::type>>;
     const Convert convert = find_conversion(Reducer::element_dtype, places.dtype);
     const int64_t item = size_of(places.dtype);
     reduce_rows<Reducer>(places, [&](int64_t i, typename Reducer::State state) {
@@ -59,20 +59,20 @@ void find_places(const ReductionPlaces& places, const Tensor* values, const Tens
 
 template <template <class> class Combine>
 void place(Arguments arguments, std::span<const Tensor> results) {
-  find_places<Combine>(ReductionPlaces(arguments[0].tensor(), arguments[1]), nullptr, results[0]);
+  find_places<Combine>(ReductionLayout(arguments[0].tensor(), arguments[1]), nullptr, results[0]);
 }
 template <template <class> class Combine>
 void value_and_place(Arguments arguments, std::span<const Tensor> results) {
-  find_places<Combine>(ReductionPlaces(arguments[0].tensor(), arguments[1]), &results[0], results[1]);
+  find_places<Combine>(ReductionLayout(arguments[0].tensor(), arguments[1]), &results[0], results[1]);
 }
 
 constexpr KernelEntry table[] = {
-    {&amax_symbol, extremum<Largest>},
-    {&amin_symbol, extremum<Smallest>},
-    {&argmax_symbol, place<Largest>},
-    {&argmin_symbol, place<Smallest>},
-    {&prims_max_with_indices_symbol, value_and_place<Largest>},
-    {&prims_min_with_indices_symbol, value_and_place<Smallest>},
+    {&amax_symbol, extremum<Max>},
+    {&amin_symbol, extremum<Min>},
+    {&argmax_symbol, place<Max>},
+    {&argmin_symbol, place<Min>},
+    {&prims_max_with_indices_symbol, value_and_place<Max>},
+    {&prims_min_with_indices_symbol, value_and_place<Min>},
 };
 
 }  // namespace

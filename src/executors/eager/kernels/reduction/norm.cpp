@@ -45,14 +45,14 @@ struct LayerNorm {
     const ResultRow<Element> to(y + i * size, streams);
     Wides<T> sum(T(0));
     for (int64_t j = 0; j < size; j += lanes) {
-      ask_ahead(from + j);
+      prefetch_ahead(from + j);
       sum = sum + load_up_to(from + j, size - j);
     }
     const T average = sum_of_lanes(sum) / static_cast<T>(size);
     const Wides<T> averages(average);
     Wides<T> squares(T(0));
     for (int64_t j = 0; j < size; j += lanes) {
-      ask_ahead(from + j);
+      prefetch_ahead(from + j);
       const Wides<T> centered = load_up_to(from + j, size - j, average) - averages;
       squares = multiply_add(centered, centered, squares);
     }
@@ -63,7 +63,7 @@ struct LayerNorm {
     const Wides<T> scales(scale);
     for (int64_t j = 0; j < size; j += lanes) {
       const int64_t some = size - j;
-      ask_ahead(from + j);
+      prefetch_ahead(from + j);
       Wides<T> value = (load_up_to(from + j, some) - averages) * scales;
       if (weight != nullptr) value = value * load_up_to(weight + j, some);
       if (bias != nullptr) value = value + load_up_to(bias + j, some);
@@ -117,8 +117,8 @@ struct LayerNormBackward {
     Wides<T> sum(T(0)), along(T(0));
     for (int64_t j = 0; j < size; j += lanes) {
       const int64_t some = size - j;
-      ask_ahead(gradient + j);
-      ask_ahead(from + j);
+      prefetch_ahead(gradient + j);
+      prefetch_ahead(from + j);
       const Wides<T> value = load_up_to(gradient + j, some);
       const Wides<T> normal = (load_up_to(from + j, some, mean[i]) - average) * scale;
       const Wides<T> scaled = weight != nullptr ? value * load_up_to(weight + j, some) : value;
@@ -132,8 +132,8 @@ struct LayerNormBackward {
         mean_along(sum_of_lanes(along) / static_cast<T>(size));
     for (int64_t j = 0; j < size; j += lanes) {
       const int64_t some = size - j;
-      ask_ahead(gradient + j);
-      ask_ahead(from + j);
+      prefetch_ahead(gradient + j);
+      prefetch_ahead(from + j);
       const Wides<T> normal = (load_up_to(from + j, some, mean[i]) - average) * scale;
       store_up_to(to, j, (load(weighted + j) - mean_sum - normal * mean_along) * scale, some);
     }

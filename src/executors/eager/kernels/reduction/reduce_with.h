@@ -6,7 +6,7 @@ namespace fulgurite::FULGURITE_KERNELS {
 
 /// Reduces with Combine, applies `map` to each total and stores it in the result's dtype.
 template <class Combine, class Map>
-void reduce_with(const ReductionPlaces& places, const Tensor& result, Map map) {
+void reduce_with(const ReductionLayout& places, const Tensor& result, Map map) {
   using Element = typename Combine::Element;
   const TensorImpl& to = *result.impl();
   const Convert convert = find_conversion(Combine::element_dtype, to.dtype);

@@ -5,7 +5,7 @@
 
 namespace fulgurite::FULGURITE_KERNELS {
 
-ReductionPlaces::ReductionPlaces(const Tensor& input, const Argument& dims) : tensor(input) {
+ReductionLayout::ReductionLayout(const Tensor& input, const Argument& dims) : tensor(input) {
   const TensorImpl& impl = *input.impl();
   const auto is_reduced = reduced_dims(dims, static_cast<int64_t>(impl.sizes.size()));
   data = impl.data();
@@ -22,15 +22,15 @@ ReductionPlaces::ReductionPlaces(const Tensor& input, const Argument& dims) : te
   reduced.merge_dimensions();
 }
 
-ReductionPlaces ReductionPlaces::in_rows() const {
-  constexpr int64_t worth_a_copy = 16384;
+ReductionLayout ReductionLayout::in_rows() const {
+  constexpr int64_t min_copied_elements = 16384;
   const int64_t stride = reduced.strides[0].back();
-  if (is_row() || stride == 0 || stride == 1 || results * count < worth_a_copy) return *this;
+  if (is_row() || stride == 0 || stride == 1 || results * count < min_copied_elements) return *this;
   const TensorImpl& impl = *tensor.impl();
   Sizes sizes = kept.sizes, strides = kept.strides[0];
   sizes.append(reduced.sizes.begin(), reduced.sizes.end());
   strides.append(reduced.strides[0].begin(), reduced.strides[0].end());
-  ReductionPlaces rows = *this;
+  ReductionLayout rows = *this;
   rows.tensor = make_tensor(sizes, dtype);
   copy_elements(make_view(impl.storage, sizes, strides, impl.offset, dtype), rows.tensor);
   rows.data = rows.tensor.impl()->data();

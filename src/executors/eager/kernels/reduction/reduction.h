@@ -17,19 +17,19 @@ inline constexpr int64_t reduction_block = 4096;
 inline constexpr int64_t reduction_chunks = 256;  // the maximum for one result
 
 /// The offsets of the elements that are reduced into one result, and of the results' first elements.
-struct ReductionPlaces {
+struct ReductionLayout {
   Tensor tensor;  // the input, or a copy of it
   const char* data;
   Dtype dtype;
   StridedLoop<1> kept, reduced;
   int64_t results, count;  // elements of each result
 
-  ReductionPlaces(const Tensor& input, const Argument& dims);
+  ReductionLayout(const Tensor& input, const Argument& dims);
   /// Each result's elements are a contiguous row.
   bool is_row() const { return reduced.sizes.size() == 1 && (reduced.strides[0][0] == 1 || count == 1); }
   /// The same elements in the same order, copied so that each result's are a contiguous row; itself if that gains
   /// nothing.
-  ReductionPlaces in_rows() const;
+  ReductionLayout in_rows() const;
   /// Adjacent results are reduced from adjacent elements.
   bool is_columns() const { return (!is_row() || count == 1) && kept.strides[0].back() == 1 && kept.row_length() >= 8; }
 };
@@ -60,7 +60,7 @@ class PairwiseJoin {
 template <class T>
 class BlockReader {
  public:
-  BlockReader(const ReductionPlaces& places, int64_t result_offset, int64_t begin)
+  BlockReader(const ReductionLayout& places, int64_t result_offset, int64_t begin)
       : places_(places),
         item_(size_of(places.dtype)),
         length_(places.reduced.row_length()),
@@ -76,10 +76,10 @@ class BlockReader {
       return reinterpret_cast<const T*>(at);
     }
     for (int64_t done = 0; done < count;) {
-      const int64_t piece = std::min(length_ - column_, count - done);
-      convert(row_ + (position_.offsets[0] + column_ * stride_) * item_, stride_, buffer_ + done, piece);
-      done += piece;
-      step(piece);
+      const int64_t chunk = std::min(length_ - column_, count - done);
+      convert(row_ + (position_.offsets[0] + column_ * stride_) * item_, stride_, buffer_ + done, chunk);
+      done += chunk;
+      step(chunk);
     }
     return buffer_;
   }
@@ -91,7 +91,7 @@ class BlockReader {
     column_ = 0;
     position_.advance();
   }
-  const ReductionPlaces& places_;
+  const ReductionLayout& places_;
   int64_t item_, length_, column_;
   RowPosition<1> position_;
   const char* row_;
@@ -102,7 +102,7 @@ class BlockReader {
 /// Reducer: `Element` (the type it reads, of dtype `element_dtype`), `State`, static State block(const Element*,
 /// int64_t count, int64_t first) for `count` elements from number `first` on, and static State join(State, State).
 template <class Reducer>
-typename Reducer::State reduce_blocks(const ReductionPlaces& places, int64_t result_offset, int64_t begin, int64_t end,
+typename Reducer::State reduce_blocks(const ReductionLayout& places, int64_t result_offset, int64_t begin, int64_t end,
                                       Convert convert) {
   using Element = typename Reducer::Element;
   if (places.is_row() && places.dtype == Reducer::element_dtype && end - begin <= reduction_block) {
@@ -120,8 +120,8 @@ typename Reducer::State reduce_blocks(const ReductionPlaces& places, int64_t res
 
 /// Calls finish(result index, state) for every result; there must be elements to reduce.
 template <class Reducer, class Finish>
-void reduce_rows(const ReductionPlaces& given, Finish finish) {
-  const ReductionPlaces places = given.in_rows();
+void reduce_rows(const ReductionLayout& given, Finish finish) {
+  const ReductionLayout places = given.in_rows();
   const Convert convert = find_conversion(places.dtype, Reducer::element_dtype);
   const int64_t blocks = (places.count + reduction_block - 1) / reduction_block;
   const int64_t chunk = (blocks + reduction_chunks - 1) / reduction_chunks * reduction_block;

@@ -39,7 +39,7 @@ void softmax(const Element* x, const ResultRow<Element>& y, Element* memory, con
   const int64_t steps = groups.steps();
   Wides<T> most(-infinite<T>);
   for (int64_t i = 0; i < steps; ++i) {
-    if constexpr (!columns) ask_ahead(x + groups.offset(i));
+    if constexpr (!columns) prefetch_ahead(x + groups.offset(i));
     // The check of the first operand need not wait for the state.
     most = maximum(load_up_to(x + groups.offset(i), groups.count(i), -infinite<T>), most);
   }
@@ -50,7 +50,7 @@ void softmax(const Element* x, const ResultRow<Element>& y, Element* memory, con
   Wides<T> sum(T(0));
   for (int64_t i = 0; i < steps; ++i) {
     const int64_t at = groups.offset(i), count = groups.count(i);
-    if constexpr (!columns) ask_ahead(x + at);
+    if constexpr (!columns) prefetch_ahead(x + at);
     const Wides<T> value = exp(load_up_to(x + at, count, -infinite<T>) - most);
     sum = sum + value;
     if constexpr (keeps) store_up_to(kept + at, value, count);
@@ -73,8 +73,8 @@ void softmax_backward(const Element* g, const Element* y, const ResultRow<Elemen
   for (int64_t i = 0; i < steps; ++i) {
     const int64_t at = groups.offset(i), count = groups.count(i);
     if constexpr (!columns) {
-      ask_ahead(g + at);
-      ask_ahead(y + at);
+      prefetch_ahead(g + at);
+      prefetch_ahead(y + at);
     }
     const Wides<T> gradient = load_up_to(g + at, count);
     sum = logarithm ? sum + gradient : multiply_add(gradient, load_up_to(y + at, count), sum);
@@ -83,8 +83,8 @@ void softmax_backward(const Element* g, const Element* y, const ResultRow<Elemen
   for (int64_t i = 0; i < steps; ++i) {
     const int64_t at = groups.offset(i), count = groups.count(i);
     if constexpr (!columns) {
-      ask_ahead(g + at);
-      ask_ahead(y + at);
+      prefetch_ahead(g + at);
+      prefetch_ahead(y + at);
     }
     const Wides<T> gradient = load_up_to(g + at, count), value = load_up_to(y + at, count);
     store_up_to(dx, at, logarithm ? gradient - exp(value) * sum : (gradient - sum) * value, count);
@@ -109,12 +109,12 @@ void for_each_group(const Along& along, bool streams, const F& f) {
     });
     return;
   }
-  const int64_t pieces = (along.inner + lanes - 1) / lanes;
-  parallel_for(along.outer * pieces, grain_of(along.size * lanes, 2048), [&](int64_t begin, int64_t end) {
+  const int64_t chunks = (along.inner + lanes - 1) / lanes;
+  parallel_for(along.outer * chunks, grain_of(along.size * lanes, 2048), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t column = i % pieces * lanes;
+      const int64_t column = i % chunks * lanes;
       const Groups<true> groups{along.size, along.inner, std::min<int64_t>(lanes, along.inner - column)};
-      f(i / pieces * along.size * along.inner + column, groups, static_cast<Element*>(nullptr));
+      f(i / chunks * along.size * along.inner + column, groups, static_cast<Element*>(nullptr));
     }
   });
 }

@@ -9,7 +9,7 @@ namespace {
 // Elements are converted to bool first if the result is bool: the sum is true if any is nonzero, the product if all
 // are.
 template <template <class> class Combine, class OfBool>
-void reduce_numbers(const ReductionPlaces& places, const Tensor& result) {
+void reduce_numbers(const ReductionLayout& places, const Tensor& result) {
   const Dtype dtype = result.impl()->dtype;
   if (dtype == Dtype::boolean) return reduce_with<OfBool>(places, result, Same());
   if (dtype == Dtype::f64) return reduce_with<Combine<double>>(places, result, Same());
@@ -18,13 +18,13 @@ void reduce_numbers(const ReductionPlaces& places, const Tensor& result) {
 }
 
 void sum(Arguments arguments, std::span<const Tensor> results) {
-  reduce_numbers<Sum, Either>(ReductionPlaces(arguments[0].tensor(), arguments[1]), results[0]);
+  reduce_numbers<Sum, Either>(ReductionLayout(arguments[0].tensor(), arguments[1]), results[0]);
 }
 void product(Arguments arguments, std::span<const Tensor> results) {
-  reduce_numbers<Product, Both>(ReductionPlaces(arguments[0].tensor(), arguments[1]), results[0]);
+  reduce_numbers<Prod, Both>(ReductionLayout(arguments[0].tensor(), arguments[1]), results[0]);
 }
 void mean(Arguments arguments, std::span<const Tensor> results) {
-  const ReductionPlaces places(arguments[0].tensor(), arguments[1]);
+  const ReductionLayout places(arguments[0].tensor(), arguments[1]);
   if (results[0].impl()->dtype == Dtype::f64) {
     const double count = static_cast<double>(places.count);
     return reduce_with<Sum<double>>(places, results[0], [count](double total) { return total / count; });
@@ -33,10 +33,10 @@ void mean(Arguments arguments, std::span<const Tensor> results) {
   reduce_with<Sum<float>>(places, results[0], [count](float total) { return total / count; });
 }
 void any(Arguments arguments, std::span<const Tensor> results) {
-  reduce_with<Either>(ReductionPlaces(arguments[0].tensor(), arguments[1]), results[0], Same());
+  reduce_with<Either>(ReductionLayout(arguments[0].tensor(), arguments[1]), results[0], Same());
 }
 void all(Arguments arguments, std::span<const Tensor> results) {
-  reduce_with<Both>(ReductionPlaces(arguments[0].tensor(), arguments[1]), results[0], Same());
+  reduce_with<Both>(ReductionLayout(arguments[0].tensor(), arguments[1]), results[0], Same());
 }
 
 constexpr KernelEntry table[] = {

@@ -75,7 +75,7 @@ struct Moments {
 
 /// Writes the variance or, if `root`, the standard deviation, and the mean if there is a tensor for it.
 void moments(Arguments arguments, const Tensor& spread, const Tensor* mean, bool root) {
-  const ReductionPlaces places(arguments[0].tensor(), arguments[1]);
+  const ReductionLayout places(arguments[0].tensor(), arguments[1]);
   const double correction = arguments[2].is_none() ? 1 : arguments[2].floating().hint();
   const Dtype dtype = spread.impl()->dtype;
   const Convert convert = find_conversion(Dtype::f64, dtype);
@@ -139,7 +139,7 @@ struct SizeOfOne : SumOfSquares<T> {
   static T block(const T* x, int64_t count, int64_t) { return count == 0 ? T(0) : std::abs(x[0]); }
 };
 template <class T>
-void euclidean_norm(const ReductionPlaces& places, const Tensor& result) {
+void euclidean_norm(const ReductionLayout& places, const Tensor& result) {
   const TensorImpl& to = *result.impl();
   const Convert convert = find_conversion(dtype_of<T>, to.dtype);
   const int64_t item = size_of(to.dtype);
@@ -156,7 +156,7 @@ void euclidean_norm(const ReductionPlaces& places, const Tensor& result) {
   });
 }
 void vector_norm(Arguments arguments, std::span<const Tensor> results) {
-  const ReductionPlaces places(arguments[0].tensor(), arguments[2]);
+  const ReductionLayout places(arguments[0].tensor(), arguments[2]);
   if (results[0].impl()->dtype == Dtype::f64) euclidean_norm<double>(places, results[0]);
   else euclidean_norm<float>(places, results[0]);
 }

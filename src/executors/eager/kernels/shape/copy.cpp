@@ -9,7 +9,7 @@
 #include "ops/generated/symbols.h"
 #include "ops/structural/custom_function_symbols.h"
 #include "runtime/threads/parallel_for.h"
-#include "support/base/unplaced_error.h"
+#include "support/base/unlocated_error.h"
 #include "tensor/pending.h"
 
 namespace fulgurite::FULGURITE_KERNELS {
@@ -62,14 +62,14 @@ void copy_rows(const StridedLoop<2>& loop, const Side& from, const Side& to) {
   const int64_t length = loop.row_length(), from_stride = loop.strides[from_index].back(),
                 to_stride = loop.strides[to_index].back();
   // Long rows are divided into chunks, so that few of them still occupy all threads.
-  constexpr int64_t piece = 1024;
-  const int64_t pieces = (length + piece - 1) / piece;
-  parallel_for(loop.row_count() * pieces, std::max<int64_t>(1, grain / std::min(length, piece)),
+  constexpr int64_t chunk = 1024;
+  const int64_t chunks = (length + chunk - 1) / chunk;
+  parallel_for(loop.row_count() * chunks, std::max<int64_t>(1, grain / std::min(length, chunk)),
                [&](int64_t begin, int64_t end) {
-                 alignas(64) char buffer[piece * 8];
-                 RowPosition<2> position(loop, begin / pieces);
+                 alignas(64) char buffer[chunk * 8];
+                 RowPosition<2> position(loop, begin / chunks);
                  for (int64_t task = begin; task < end; ++task) {
-                   const int64_t at = task % pieces * piece, count = std::min(piece, length - at);
+                   const int64_t at = task % chunks * chunk, count = std::min(chunk, length - at);
                    const char* source = from.data + (position.offsets[from_index] + at * from_stride) * from_item;
                    char* destination = to.data + (position.offsets[to_index] + at * to_stride) * to_item;
                    if (to_stride == 1) {
@@ -78,7 +78,7 @@ void copy_rows(const StridedLoop<2>& loop, const Side& from, const Side& to) {
                      convert(source, from_stride, buffer, count);
                      scatter(buffer, to_item, destination, to_stride, count);
                    }
-                   if ((task + 1) % pieces == 0) position.advance();
+                   if ((task + 1) % chunks == 0) position.advance();
                  }
                });
 }
@@ -97,19 +97,19 @@ void copy_transposed(const StridedLoop<2>& loop, size_t across, const Side& from
   }
   // Chunks are a few lines of the destination high, so that few pages are open at a time; threads share them.
   constexpr int64_t height = 256, width = 64;
-  const int64_t high = (rows + height - 1) / height, wide = (columns + width - 1) / width, pieces = high * wide;
+  const int64_t high = (rows + height - 1) / height, wide = (columns + width - 1) / width, chunks = high * wide;
   outer.sizes.push_back(1);
   for (Sizes& strides : outer.strides) strides.push_back(1);
-  parallel_for(outer.row_count() * pieces, std::max<int64_t>(1, grain / (height * width)),
+  parallel_for(outer.row_count() * chunks, std::max<int64_t>(1, grain / (height * width)),
                [&](int64_t begin, int64_t end) {
-                 RowPosition<2> position(outer, begin / pieces);
+                 RowPosition<2> position(outer, begin / chunks);
                  for (int64_t task = begin; task < end; ++task) {
-                   const int64_t row = task % pieces / wide * height, column = task % pieces % wide * width;
+                   const int64_t row = task % chunks / wide * height, column = task % chunks % wide * width;
                    const T* source = reinterpret_cast<const T*>(from.data) + position.offsets[from_index];
                    T* destination = reinterpret_cast<T*>(to.data) + position.offsets[to_index];
                    transpose(source + row * from_step + column, from_step, destination + column * to_step + row,
                              to_step, std::min(height, rows - row), std::min(width, columns - column));
-                   if ((task + 1) % pieces == 0) position.advance();
+                   if ((task + 1) % chunks == 0) position.advance();
                  }
                });
 }
@@ -182,7 +182,7 @@ void convert_kernel(Arguments arguments, std::span<const Tensor> results) {
 }
 
 // Reports a request for a gradient that does not exist.
-void refuse(Arguments arguments, std::span<const Tensor>) { throw UnplacedError(std::string(arguments[1].string())); }
+void refuse(Arguments arguments, std::span<const Tensor>) { throw UnlocatedError(std::string(arguments[1].string())); }
 
 constexpr KernelEntry conversion_table[] = {{&prims_convert_element_type_symbol, convert_kernel}};
 constexpr KernelEntry table[] = {
