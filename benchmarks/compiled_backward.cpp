@@ -100,7 +100,8 @@ void measure_first(const std::function<Tensor()>& forward, const std::vector<Ten
   const auto is_fusion = [](const BoundSymbol& line) { return line.is_fusion(); };
   const auto fusions = std::count_if(trace.bound_symbols.begin(), trace.bound_symbols.end(), is_fusion);
   std::printf(
-      "{\"case\": \"mlp 16-16-4, batch 8, first call\", \"first_ms\": %.4g, \"fusions\": %lld, \"library_kernels_ms\": %.4g}\n",
+      "{\"case\": \"mlp 16-16-4, batch 8, first call\", \"first_ms\": %.4g, \"fusions\": %lld, "
+      "\"library_kernels_ms\": %.4g}\n",
       milliseconds, static_cast<long long>(fusions), library);
   for (const Tensor& leaf : leaves) leaf.set_grad({});
 }

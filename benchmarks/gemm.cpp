@@ -120,9 +120,9 @@ void measure(const Case& c, Dtype dtype, int rounds) {
   const double difference = amax(abs(result.to(Dtype::f32) - expected.to(Dtype::f32))).item<double>();
   const double operations = 2e-6 * static_cast<double>(c.m) * static_cast<double>(c.n) * static_cast<double>(c.k);
   std::printf(
-      "{\"case\": \"%s\", \"m\": %ld, \"n\": %ld, \"k\": %ld, \"onednn_us\": %.1f, \"ours_us\": %.1f, \"cast_us\": %.1f, "
-      "\"ours_f32_us\": %.1f, \"onednn_wall_us\": %.1f, \"ours_wall_us\": %.1f, \"onednn_gflops\": %.0f, \"ours_gflops\": %.0f, "
-      "\"ratio\": %.2f, \"ratio_with_cast\": %.2f, \"difference\": %.3g}\n",
+      "{\"case\": \"%s\", \"m\": %ld, \"n\": %ld, \"k\": %ld, \"onednn_us\": %.1f, \"ours_us\": %.1f, \"cast_us\": "
+      "%.1f, \"ours_f32_us\": %.1f, \"onednn_wall_us\": %.1f, \"ours_wall_us\": %.1f, \"onednn_gflops\": %.0f, "
+      "\"ours_gflops\": %.0f, \"ratio\": %.2f, \"ratio_with_cast\": %.2f, \"difference\": %.3g}\n",
       c.name, static_cast<long>(c.m), static_cast<long>(c.n), static_cast<long>(c.k), 1e3 * library.cpu, 1e3 * ours.cpu,
       1e3 * cast.cpu, 1e3 * ours_cast.cpu, 1e3 * library.wall, 1e3 * ours.wall, operations / library.cpu,
       operations / ours.cpu, library.cpu / ours.cpu, (library.cpu + cast.cpu) / ours_cast.cpu, difference);

@@ -33,7 +33,7 @@ TEST("gradients of several uses and several calls add up") {
 TEST("broadcast operands get gradients of their own shape") {
   const Tensor x = ones({2, 3}).requires_grad_(), b = ones({3}).requires_grad_();
   sum(x * b).backward();
-  expect(b.grad().shape() == Shape({3}));
+  expect_equal(b.grad().shape(), Shape({3}));
   expect_near(values(b.grad()), {2, 2, 2});
 }
 

@@ -46,27 +46,27 @@ Tensor p_then_q(Tensor x) {
 TEST("a checkpointed function gives the same values and gradients, bit for bit") {
   manual_seed(3);
   const Tensor x = randn({5, 7});
-  expect(values(checkpoint(deep)(x)) == values(deep(x)));
-  expect(gradient(checkpoint(deep), x) == gradient(deep, x));
-  expect(gradient(checkpoint(q_then_p), x) == gradient(q_then_p, x));
-  expect(gradient(checkpoint(p_then_q), x) == gradient(p_then_q, x));
+  expect_equal(values(checkpoint(deep)(x)), values(deep(x)));
+  expect_equal(gradient(checkpoint(deep), x), gradient(deep, x));
+  expect_equal(gradient(checkpoint(q_then_p), x), gradient(q_then_p, x));
+  expect_equal(gradient(checkpoint(p_then_q), x), gradient(p_then_q, x));
   const auto nested =
       checkpoint([](Tensor t) { return checkpoint(q_then_p)(checkpoint(p_then_q)(t * 2)) + checkpoint(deep)(t); });
   const auto plain = [](Tensor t) { return q_then_p(p_then_q(t * 2)) + deep(t); };
-  expect(gradient(nested, x) == gradient(plain, x));
+  expect_equal(gradient(nested, x), gradient(plain, x));
 }
 
 TEST("a jitted function with checkpoints gives the same values and gradients") {
   manual_seed(4);
   const Tensor x = randn({5, 7});
-  expect(gradient(jit(checkpoint(q_then_p)), x) == gradient(jit(q_then_p), x));
-  expect(gradient(jit(checkpoint(p_then_q)), x) == gradient(jit(p_then_q), x));
+  expect_equal(gradient(jit(checkpoint(q_then_p)), x), gradient(jit(q_then_p), x));
+  expect_equal(gradient(jit(checkpoint(p_then_q)), x), gradient(jit(p_then_q), x));
   const auto nested = [](Tensor t) {
     return checkpoint([](Tensor s) { return checkpoint(q_then_p)(checkpoint(p_then_q)(s * 2)); })(t);
   };
   const auto plain = [](Tensor t) { return q_then_p(p_then_q(t * 2)); };
-  expect(gradient(jit(nested), x) == gradient(jit(plain), x));
-  expect(gradient(checkpoint(jit(plain)), x) == gradient(jit(plain), x));
+  expect_equal(gradient(jit(nested), x), gradient(jit(plain), x));
+  expect_equal(gradient(checkpoint(jit(plain)), x), gradient(jit(plain), x));
 }
 
 TEST("nothing is kept between forward and backward but the arguments and the result") {
@@ -83,7 +83,7 @@ TEST("nothing is kept between forward and backward but the arguments and the res
   sum(y).backward();
   const int64_t after_backward = bytes_in_use();
   y = Tensor();
-  expect(bytes_in_use() < after_backward);
+  expect_less(bytes_in_use(), after_backward);
 }
 
 TEST("arguments that nobody else holds are all that is kept") {
@@ -112,11 +112,11 @@ TEST("what is recomputed is let go of as nodes end") {
   {
     const Tensor y = checkpoint(deep)(x);
     y.backward(ones({size}), {.retain_graph = true});
-    expect(bytes_in_use() - before < 3 * size * 4 + 8192);  // the result and the gradient
+    expect_less(bytes_in_use() - before, 3 * size * 4 + 8192);  // the result and the gradient
     autograd::grad(y, x, ones({size}), {.retain_graph = true});
-    expect(bytes_in_use() - before < 3 * size * 4 + 8192);
+    expect_less(bytes_in_use() - before, 3 * size * 4 + 8192);
   }
-  expect(bytes_in_use() - before < 2 * size * 4);
+  expect_less(bytes_in_use() - before, 2 * size * 4);
 }
 
 TEST("a graph with a checkpoint that is dropped, or written into itself, is freed") {
@@ -223,14 +223,14 @@ TEST("captured parameters, several arguments and results, numbers and structures
     for (const Tensor& t : {layer.weight, layer.bias, shift, x}) gradients.push_back(values(t.grad()));
     return gradients;
   };
-  expect(run(checkpoint(body)) == run(body));
+  expect_equal(run(checkpoint(body)), run(body));
   const auto captures = [&](auto make) {
     return run([&](Layer, std::vector<Tensor> xs, double scale, const Tensor& s) {
       return make([&, scale, s](Tensor a, Tensor b) { return body(layer, {a, b}, scale, s); })(xs[0], xs[1]);
     });
   };
-  expect(captures([](auto f) { return f; }) == captures([](auto f) { return checkpoint(f); }));
-  expect(captures([](auto f) { return f; }) == run(body));
+  expect_equal(captures([](auto f) { return f; }), captures([](auto f) { return checkpoint(f); }));
+  expect_equal(captures([](auto f) { return f; }), run(body));
 }
 
 TEST("one of several results is enough, and the other may follow") {
@@ -240,7 +240,7 @@ TEST("one of several results is enough, and the other may follow") {
   const auto [c, d] = both(x);
   expect(values(autograd::grad(sum(a), x, {}, {.retain_graph = true})[0]) ==
          values(autograd::grad(sum(c), x, {}, {.retain_graph = true})[0]));
-  expect(values(autograd::grad(sum(b), x)[0]) == values(autograd::grad(sum(d), x)[0]));
+  expect_equal(values(autograd::grad(sum(b), x)[0]), values(autograd::grad(sum(d), x)[0]));
 }
 
 TEST("a graph that is kept can be gone through twice") {
@@ -249,7 +249,7 @@ TEST("a graph that is kept can be gone through twice") {
   y.backward({}, {.retain_graph = true});
   const std::vector<float> once = values(x.grad());
   y.backward();
-  expect(values(x.grad()) == values(tensor(once) * 2));
+  expect_equal(values(x.grad()), values(tensor(once) * 2));
   expect_error([&] { y.backward(); }, "a second time");
 }
 
@@ -273,7 +273,7 @@ TEST("writes in place inside a checkpoint") {
     return t * exp(t);
   };
   const Tensor x = randn({3, 4});
-  expect(gradient(checkpoint(body), x) == gradient(body, x));
+  expect_equal(gradient(checkpoint(body), x), gradient(body, x));
 }
 
 TEST("a gradient taken inside a checkpointed function") {
@@ -313,15 +313,15 @@ TEST("a recomputation that does something else is an error that names the call")
   const Tensor y = f(x);
   expect_error(
       [&] { sum(y).backward(); },
-      "checkpoint: a different number of tensors was saved for backward: 2 in the first run, 1 in the recomputation; the "
-      "function must do the same each time it runs: its values must not depend on what changes between the call and "
-      "backward()\n  at checkpoint_test.cpp:");
+      "checkpoint: a different number of tensors was saved for backward: 2 in the first run, 1 in the recomputation; "
+      "the function must do the same each time it runs: its values must not depend on what changes between the call "
+      "and backward()\n  at checkpoint_test.cpp:");
   int length = 3;
   const auto g = checkpoint([&](Tensor t) { return sum(exp(t(Slice(0, length--)))); });
   const Tensor z = g(x);
-  expect_error(
-      [&] { z.backward(); },
-      "checkpoint: the tensor saved at position 0 was cpu f32[3] in the first run and is cpu f32[2] in the recomputation");
+  expect_error([&] { z.backward(); },
+               "checkpoint: the tensor saved at position 0 was cpu f32[3] in the first run and is cpu f32[2] in the "
+               "recomputation");
 }
 
 TEST("arguments that were written since are an error") {
@@ -335,8 +335,8 @@ TEST("arguments that were written since are an error") {
   }
   expect_error(
       [&] { sum(y).backward(); },
-      "a tensor needed for backward was changed in place: cpu f32[3], input 0 of checkpoint(), is at version 1 but was saved "
-      "at version 0");
+      "a tensor needed for backward was changed in place: cpu f32[3], input 0 of checkpoint(), is at version 1 but "
+      "was saved at version 0");
   const Tensor k = x * 2;
   const Tensor z = checkpoint([](Tensor t) { return exp(t.mul_(2)); })(k);
   expect_error([&] { sum(z).backward(); }, "input 0 of checkpoint(), is at version 1");
@@ -364,5 +364,5 @@ TEST("an exception in a checkpointed function passes through and leaves nothing 
   expect_near(values(x.grad()), values(exp(x) * cos(exp(x))));
   const int64_t before = bytes_in_use();
   const Tensor z = sin(exp(x));  // saves again: no call is active
-  expect(bytes_in_use() > before);
+  expect_greater(bytes_in_use(), before);
 }

@@ -34,11 +34,11 @@ TEST("batch norm in a checkpoint counts a batch once: eagerly, reentrant, captur
   };
   const auto jitted = [](auto f, Tensor x) { jit(f)(x).backward(); };
   const Statistics wanted = statistics({}, jitted);
-  expect(wanted.batches == 1);
+  expect_equal(wanted.batches, 1);
   const Statistics others[] = {statistics({}, eager), statistics({.use_reentrant = true}, eager),
                                statistics({}, captured)};
   for (const Statistics& one : others) {
-    expect(one.batches == 1);
+    expect_equal(one.batches, 1);
     expect_near(one.mean, wanted.mean);
     expect_near(one.gradient, wanted.gradient);
   }

@@ -90,8 +90,8 @@ TEST("backward and grad say what is wrong with what they are given") {
       [] {
         sum(tensor({1, 2})).backward();
       },
-      "backward(): tensor 0, cpu i64[], does not require grad and was not made from one "
-      "that does; call requires_grad_() on what the gradient is wanted of");
+      "backward(): tensor 0, cpu i64[], does not require grad and was not made from one that does; call "
+      "requires_grad_() on what the gradient is wanted of");
   expect_error([] { Tensor().backward(); }, "backward(): tensor 0 is undefined");
   expect_error(
       [] {
@@ -110,7 +110,8 @@ TEST("a gradient with a history in a leaf is warned of, once") {
   };
   expect_equal(
       stderr_text(differentiate),
-      "[fulgurite] backward() with create_graph leaves a gradient with a history in each leaf, and the history holds the leaf: neither "
+      "[fulgurite] backward() with create_graph leaves a gradient with a history in each leaf, and the history holds "
+      "the leaf: neither "
       "is freed until set_grad({}) takes the gradient away; autograd::grad() gives such gradients without that\n");
   expect_equal(stderr_text(differentiate), "");
 }

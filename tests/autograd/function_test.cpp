@@ -74,8 +74,8 @@ TEST("a second backward needs what was saved") {
   changed.add_(1);
   expect_error(
       [&] { z.backward(); },
-      "a tensor needed for backward was changed in place: cpu f32[1], input 0 of CubeBackward, is at version 1 but was saved at "
-      "version 0");
+      "a tensor needed for backward was changed in place: cpu f32[1], input 0 of CubeBackward, is at version 1 but "
+      "was saved at version 0");
 }
 
 using test::Cube;
@@ -110,7 +110,7 @@ TEST("the node of a custom function knows the line of the call") {
   const Tensor x = leaf({1, 2, 3});
   const Tensor y = autograd::apply<Cube>(x);
   expect_equal(std::string(y.grad_fn()->source().file).ends_with("function_test.cpp"), true);
-  expect(y.grad_fn()->source().line > 0);
+  expect_greater(y.grad_fn()->source().line, 0);
 }
 
 using test::Cube;

@@ -201,7 +201,7 @@ TEST("nodes have PyTorch's names and numbers") {
   const Tensor first = exp(x), second = sum(first * x);
   expect_equal(second.grad_fn()->name(), "SumBackward0");
   expect_equal(second.grad_fn()->next_edges()[0].node->name(), "MulBackward0");
-  expect(first.grad_fn()->sequence_nr() < second.grad_fn()->sequence_nr());
+  expect_less(first.grad_fn()->sequence_nr(), second.grad_fn()->sequence_nr());
   const std::shared_ptr<Node> accumulator = first.grad_fn()->next_edges()[0].node;
   expect_equal(accumulator->name(), "AccumulateGrad");
   expect_equal(accumulator->sequence_nr(), ~uint64_t{0});

@@ -116,10 +116,9 @@ TEST("5: backward twice, and once too often") {
   y.backward({}, {.retain_graph = true});
   y.backward();
   expect_near(values(x.grad()), {12});
-  expect_error(
-      [&] { y.backward(); },
-      "backward through MulBackward0 a second time: what it had saved was freed by the first backward(); give {.retain_graph = true} to "
-      "every backward() or autograd::grad() but the last");
+  expect_error([&] { y.backward(); },
+               "backward through MulBackward0 a second time: what it had saved was freed by the first backward(); give "
+               "{.retain_graph = true} to every backward() or autograd::grad() but the last");
   const Tensor z = sum(x + 1);
   x.set_grad({});
   z.backward();
@@ -133,8 +132,8 @@ TEST("6: a saved tensor that was written") {
   y.add_(1);
   expect_error(
       [&] { sum(y).backward(); },
-      "a tensor needed for backward was changed in place: cpu f32[3], output 0 of ExpBackward0, is at version 1 but was saved at "
-      "version 0; write into a clone, or after backward()");
+      "a tensor needed for backward was changed in place: cpu f32[3], output 0 of ExpBackward0, is at version 1 but "
+      "was saved at version 0; write into a clone, or after backward()");
 }
 
 TEST("7: three jitted pieces in one graph, and one piece three times") {

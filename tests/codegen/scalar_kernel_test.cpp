@@ -54,7 +54,7 @@ std::vector<Tensor> run_form(const fuser::FusionKernel& fusion, bool is_scalar, 
   source.has_angles = parts.has_angles;
   source.is_scalar = is_scalar;
   const auto functions = codegen::compile_kernels({&source, 1}, {set});
-  if (!expect(functions.size() == 1)) return {};
+  if (!expect_equal(functions.size(), 1)) return {};
   std::vector<Argument> arguments;
   for (const Tensor& input : inputs) arguments.emplace_back(input);
   std::vector<Tensor> results;

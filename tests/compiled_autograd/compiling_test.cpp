@@ -52,8 +52,8 @@ TEST("a backward that fails to compile is run by the engine, with a warning, and
     expect_near(values(x.grad()), {6, 6});
   });
   const std::string warning =
-      "[fulgurite] compiled autograd: a backward of 4 nodes, SumBackward0 first, could not be compiled: the checker gave up; the eager engine runs "
-      "it, now and from now on\n";
+      "[fulgurite] compiled autograd: a backward of 4 nodes, SumBackward0 first, could not be compiled: the checker "
+      "gave up; the eager engine runs it, now and from now on\n";
   expect_equal(reported, warning + warning);  // without a gradient in the leaf, and with one
   expect_equal(compiled_autograd::captures(), int64_t{0});
   const auto scope = compiled_autograd::enable({.fullgraph = true, .executors = {"fails_to_compile", "eager"}});

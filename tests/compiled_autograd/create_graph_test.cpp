@@ -216,7 +216,7 @@ TEST("where the engine refuses a second derivative, so it does captured") {
   const auto scope = compiled_autograd::enable();
   expect_error(run, "a second derivative of");
   const auto whole = compiled_autograd::enable({.fullgraph = true});
-  expect_error(
-      run,
-      "compiled autograd: the backward cannot be captured whole (fullgraph): NotDifferentiableBackward is not captured yet");
+  expect_error(run,
+               "compiled autograd: the backward cannot be captured whole (fullgraph): NotDifferentiableBackward is not "
+               "captured yet");
 }

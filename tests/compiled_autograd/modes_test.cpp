@@ -105,8 +105,8 @@ TEST("5: backward twice, and once too often, with the engine and captured") {
         y.backward();
         return text_of(x.grad()) + error_of([&] { y.backward(); });
       },
-      "12.000000 backward through MulBackward0 a second time: what it had saved was freed by the first backward(); give {.retain_graph = true} to "
-      "every backward() or autograd::grad() but the last",
+      "12.000000 backward through MulBackward0 a second time: what it had saved was freed by the first backward(); "
+      "give {.retain_graph = true} to every backward() or autograd::grad() but the last",
       2);
   expect_same(
       [] {
@@ -127,8 +127,8 @@ TEST("6: a saved tensor that was written is refused before anything is captured"
         y.add_(1);
         return error_of([&] { sum(y).backward(); }) + text_of(x.grad());
       },
-      "a tensor needed for backward was changed in place: cpu f32[3], output 0 of ExpBackward0, is at version 1 but was saved at version 0; write "
-      "into a clone, or after backward()none ",
+      "a tensor needed for backward was changed in place: cpu f32[3], output 0 of ExpBackward0, is at version 1 but "
+      "was saved at version 0; write into a clone, or after backward()none ",
       0);
 }
 
@@ -224,7 +224,8 @@ TEST("8: captured, the NaN's line of the backward and its parameter are named, a
   };
   const std::string expected =
       "SqrtBackward0 gave NaN for the gradient of its input 0; the forward was called at HERE\n"
-      "in the captured backward at `auto t2 = mul(saved_0, 2);`, on the way to the gradient of weight (leaf_1), cpu f32[2]";
+      "in the captured backward at `auto t2 = mul(saved_0, 2);`, on the way to the gradient of weight (leaf_1), cpu "
+      "f32[2]";
   expect_equal(message(), expected);
   expect_equal(message(), expected);
   expect(!w.grad().defined() && bias.grad().defined(), "what came before the NaN has been done, and nothing after it");
@@ -279,8 +280,8 @@ TEST("where a hook throws, what ran before it is freed, and the rest of the grap
     x.register_post_accumulate_grad_hook([fail](Tensor) { fail(); });
   };
   const std::string again =
-      "backward through MulBackward0 a second time: what it had saved was freed by the first backward(); give {.retain_graph "
-      "= true} to every backward() or autograd::grad() but the last";
+      "backward through MulBackward0 a second time: what it had saved was freed by the first backward(); give "
+      "{.retain_graph = true} to every backward() or autograd::grad() but the last";
   for (const auto& f :
        {std::function<Tensor(const Tensor&)>(squared), std::function<Tensor(const Tensor&)>(checkpointed)})
     for (const auto& hook :
@@ -310,8 +311,8 @@ TEST("what a hook writes that a later node saved is refused at that node, captur
         x.register_hook([&](Tensor) { order += "x "; });
         return error_of([&] { sum(z * 2).backward(); }) + " " + order + text_of(x.grad());
       },
-      "a tensor needed for backward was changed in place: cpu f32[2], input 0 of SinBackward0, is at version 1 but was saved at version 0; write "
-      "into a clone, or after backward() written none ",
+      "a tensor needed for backward was changed in place: cpu f32[2], input 0 of SinBackward0, is at version 1 but "
+      "was saved at version 0; write into a clone, or after backward() written none ",
       1);
 }
 

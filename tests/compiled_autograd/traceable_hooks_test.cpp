@@ -159,8 +159,8 @@ TEST("a traceable hook that cannot be recorded is called, with a warning, or is 
   const Tensor kept = zeros({2});
   const std::vector<std::pair<Hook, std::string>> hooks = {
       {autograd::traceable([](Tensor gradient) { return sum(gradient).item<float>() > 0 ? gradient * 2 : gradient; }),
-       "item() needs the value of cpu f32[] inside a traced function: a graph break, which cannot be made in a hook that is recorded; return "
-       "the tensor and ask outside, or use where() instead of a branch"},
+       "item() needs the value of cpu f32[] inside a traced function: a graph break, which cannot be made in a hook "
+       "that is recorded; return the tensor and ask outside, or use where() instead of a branch"},
       {autograd::traceable([kept](Tensor gradient) { kept.copy_(gradient); }),
        "it writes into cpu f32[2], which is not its argument"},
       {autograd::traceable([](Tensor gradient) { return gradient + randn({2}); }), "it draws random numbers, randn()"},
@@ -182,12 +182,12 @@ TEST("a traceable hook that cannot be recorded is called, with a warning, or is 
       if (keeps_type) run();
       else expect_error(run, "a gradient hook turned cpu f32[2] into cpu f32[]; it must keep sizes and dtype");
     });
-    expect(
-        reported.find(
-            "compiled autograd: a traceable hook on the gradient of AccumulateGrad (NodeCall 3) cannot be recorded and is called "
-            "instead: " +
-            why) != std::string::npos,
-        reported);
+    expect(reported.find(
+               "compiled autograd: a traceable hook on the gradient of AccumulateGrad (NodeCall 3) cannot be recorded "
+               "and is called "
+               "instead: " +
+               why) != std::string::npos,
+           reported);
     if (i == 0)
       expect_text(captured_text().substr(captured_text().find("  auto t3")), R"(
   auto t3 = compiled_autograd::call_hook(0, t2, "tensor_pre_hook");  // t3: "cpu f32[2]", engine

@@ -47,26 +47,26 @@ TEST("a loader gives batches in order") {
     shapes.push_back(x.shape());
     expect(y.dtype() == Dtype::f32 && (y == x * 2).all().item<bool>());
   }
-  expect(shapes == std::vector<Shape>{{2}, {2}, {1}});
+  expect_equal(shapes, std::vector<Shape>{{2}, {2}, {1}});
   data::DataLoader full(numbers(5), {.batch_size = 2, .drop_last = true});
-  expect(epoch_of(full) == std::vector<int64_t>{0, 1, 2, 3});
+  expect_equal(epoch_of(full), std::vector<int64_t>{0, 1, 2, 3});
 }
 
 TEST("the order is another in each epoch and the same for a seed and any number of workers") {
   data::DataLoader one(numbers(50), {.batch_size = 4, .shuffle = true, .seed = 1});
   data::DataLoader other(numbers(50), {.batch_size = 4, .shuffle = true, .workers = 3, .seed = 1});
   const auto first = epoch_of(one), second = epoch_of(one);
-  expect(first != second);
-  expect(std::set<int64_t>(first.begin(), first.end()).size() == 50);
-  expect(epoch_of(other) == first);
-  expect(epoch_of(other) == second);
+  expect_different(first, second);
+  expect_equal(std::set<int64_t>(first.begin(), first.end()).size(), 50);
+  expect_equal(epoch_of(other), first);
+  expect_equal(epoch_of(other), second);
   data::DataLoader another(numbers(50), {.batch_size = 4, .shuffle = true, .seed = 2});
-  expect(epoch_of(another) != first);
+  expect_different(epoch_of(another), first);
   manual_seed(4);
   data::DataLoader drawn(numbers(50), {.shuffle = true});
   manual_seed(4);
   data::DataLoader again(numbers(50), {.shuffle = true});
-  expect(epoch_of(drawn) == epoch_of(again));
+  expect_equal(epoch_of(drawn), epoch_of(again));
 }
 
 TEST("a loader continues in the middle of an epoch") {
@@ -94,8 +94,8 @@ TEST("a loader continues in the middle of an epoch") {
         const auto rest = epoch_of(resumed);
         seen.insert(seen.end(), rest.begin(), rest.end());
       }
-      expect(seen == second);
-      expect(epoch_of(resumed) == third);
+      expect_equal(seen, second);
+      expect_equal(epoch_of(resumed), third);
     }
 }
 
@@ -113,13 +113,13 @@ TEST("samples of a dataset's own are joined, and draw from a generator of theirs
   for (auto& [x, index] : other) {
     expect(x.shape()[1] == 2 && index.dtype() == Dtype::i64);
     const auto& [same, same_index] = *expected;
-    expect(x.to_vector<float>() == same.to_vector<float>());
-    expect(index.to_vector<int64_t>() == same_index.to_vector<int64_t>());
+    expect_equal(x.to_vector<float>(), same.to_vector<float>());
+    expect_equal(index.to_vector<int64_t>(), same_index.to_vector<int64_t>());
     ++expected;
   }
-  expect(expected == one.end());
+  expect_equal(expected, one.end());
   data::DataLoader vectors(std::vector<Tensor>{ones({2}), zeros({2}), ones({2})}, {.batch_size = 2});
-  for (auto& batch : vectors) expect(batch.shape()[1] == 2);
+  for (auto& batch : vectors) expect_equal(batch.shape()[1], 2);
 }
 
 TEST("an exception of a sample reaches the loop") {
@@ -158,5 +158,5 @@ TEST("a dataset is divided at random") {
   all.insert(parts[1].begin(), parts[1].end());
   expect(parts[0].size() == 7 && all.size() == 10);
   data::DataLoader loader(data::Subset(numbers(10), parts[1]), {.batch_size = 3});
-  expect(epoch_of(loader) == parts[1]);
+  expect_equal(epoch_of(loader), parts[1]);
 }

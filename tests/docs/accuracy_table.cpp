@@ -156,8 +156,10 @@ int main_of(const std::vector<std::string>& arguments) {
     return 2;
   }
   std::string table =
-      "# Accuracy\n\nThe worst error of f32 operators over all 2^32 inputs, in units in the last place of the exact result, and where it "
-      "is. Written by\n`tools/docs accuracy`, which fails where an error is above its bound. The exact result is the C library's in f64."
+      "# Accuracy\n\nThe worst error of f32 operators over all 2^32 inputs, in units in the last place of the exact "
+      "result, and where it "
+      "is. Written by\n`tools/docs accuracy`, which fails where an error is above its bound. The exact result is the "
+      "C library's in f64."
       "\n\n| operator | worst | at | bound |\n|---|---|---|---|\n";
   int failed = 0;
   for (const Function& function : functions()) {

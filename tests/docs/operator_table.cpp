@@ -98,8 +98,10 @@ std::string table() {
     groups[std::string(qualified.substr(0, qualified.rfind('.')))].push_back(symbol);
   }
   std::ostringstream out;
-  out << "# Operators\n\nMade from the records and the test cases by `tools/docs operators`. Dtypes are those in which a test case of the "
-         "operator runs (of the\nfloating arguments, where there are some). An operator without a kernel of its own runs by its parts.\n";
+  out << "# Operators\n\nMade from the records and the test cases by `tools/docs operators`. Dtypes are those in "
+         "which a test case of the "
+         "operator runs (of the\nfloating arguments, where there are some). An operator without a kernel of its own "
+         "runs by its parts.\n";
   for (auto& [group, members] : groups) {
     std::ranges::sort(members, {}, [](const Symbol* s) { return s->qualified_name(); });
     out << "\n## " << group << "\n\n| operator | | dtypes | gradient | parts | kernels |\n|---|---|---|---|---|---|\n";

@@ -103,7 +103,7 @@ TEST("everyday: a model with a constructor and private members") {
   expect_near(floats(f(x)), floats(model(x)));
   Classifier copy = nn::clone(model);
   for (const Tensor& p : nn::parameters(model)) p.detach().zero_();
-  expect(floats(copy(x)) != floats(model(x)));
+  expect_different(floats(copy(x)), floats(model(x)));
   optim::SGD optimizer(nn::parameters(copy), {.lr = 0.1});
   sum(copy(x)).backward();
   optimizer.step();
@@ -142,7 +142,7 @@ TEST("everyday: pointers to layers") {
   };
   Shared a;
   Shared b = nn::clone(a);
-  expect(a.layer != b.layer);
+  expect_different(a.layer, b.layer);
   expect(!a.layer->weight.is_same(b.layer->weight));
   const std::shared_ptr<Net> net = std::make_shared<Net>();
   expect_equal(nn::parameters(*net).size(), 6u);

@@ -109,7 +109,7 @@ TEST("numbers: poisson has its rate as mean and variance") {
   const Tensor drawn = poisson(full({4000}, 6.5));
   expect_near(drawn.mean().item<double>(), 6.5, 0.03);
   expect_near(drawn.var().item<double>(), 6.5, 0.08);
-  expect(drawn.frac().abs().sum().item<float>() == 0);
+  expect_equal(drawn.frac().abs().sum().item<float>(), 0);
   expect_equal(values(poisson(zeros({3}))), Doubles{0, 0, 0});
   expect(poisson(full({5}, 2.0), Generator(3)).equal(poisson(full({5}, 2.0), Generator(3))));
   expect_error([] { poisson(tensor({-1.0})); }, "poisson: the rates must not be negative");

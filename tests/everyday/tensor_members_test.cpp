@@ -212,8 +212,8 @@ TEST("members: draws into a tensor") {
   expect_near(x.bernoulli_(full({2000}, 0.75)).mean().item<double>(), 0.75, 0.1);
   expect_near(full({2000}, 0.5).bernoulli().mean().item<double>(), 0.5, 0.1);
   expect_near(x.random_(2, 5).mean().item<double>(), 3, 0.2);
-  expect(x.random_(3).max().item<double>() == 2);
-  expect(tensor({false, false}).random_().dtype() == kBool);
+  expect_equal(x.random_(3).max().item<double>(), 2);
+  expect_equal(tensor({false, false}).random_().dtype(), kBool);
   expect_equal(numbers(tensor({0.0, 1.0}).multinomial(2, true)), Doubles{1, 1});
   const Tensor first = empty({3}), second = empty({3});
   first.normal_(0, 1, Generator(7));

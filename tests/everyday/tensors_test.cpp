@@ -18,18 +18,18 @@ std::vector<int64_t> integers(const Tensor& x) { return x.to(Dtype::i64).contigu
 
 TEST("everyday: a vector, an array, a span and nested vectors become tensors") {
   const std::vector<double> vector{1.5, 2.5};
-  expect(tensor(vector).dtype() == Dtype::f64);
+  expect_equal(tensor(vector).dtype(), Dtype::f64);
   const std::array<float, 3> array{1, 2, 3};
   expect_equal(tensor(array).shape(), Shape{3});
-  expect(tensor(array).dtype() == Dtype::f32);
+  expect_equal(tensor(array).dtype(), Dtype::f32);
   const float plain[] = {1, 2, 3, 4, 5, 6};
   const Tensor x = tensor(std::span<const float>(plain), {2, 3});
   expect_equal(floats(x(1)), std::vector<float>{4, 5, 6});
   const std::vector<std::vector<int>> rows{{1, 2}, {3, 4}, {5, 6}};
   expect_equal(tensor(rows).shape(), Shape{3, 2});
-  expect(tensor(rows).dtype() == Dtype::i32);
+  expect_equal(tensor(rows).dtype(), Dtype::i32);
   const std::vector<std::array<uint8_t, 3>> colours{{255, 0, 1}, {2, 3, 4}};
-  expect(tensor(colours).dtype() == Dtype::u8);
+  expect_equal(tensor(colours).dtype(), Dtype::u8);
   expect_equal(tensor(std::vector<bool>{true, false}).dtype(), Dtype::boolean);
   expect_equal(tensor({{1, 2}, {3, 4}}).dtype(), Dtype::i64);
   expect_equal(tensor({1.0, 2.0}).dtype(), Dtype::f32);
@@ -74,7 +74,7 @@ TEST("everyday: sizes, dimensions and pointers of a tensor") {
   const int64_t rows = x.size(0), columns = x.size(1);
   expect_equal(rows * columns, 6);
   expect_equal(x.sizes()[1], 3);
-  expect(x.data_ptr<float>() == x.data<float>());
+  expect_equal(x.data_ptr<float>(), x.data<float>());
   std::fill_n(x.data_ptr<float>(), 24, 2.f);
   expect_equal(sum(x).item<float>(), 48.f);
   float total = 0;
@@ -135,7 +135,7 @@ TEST("everyday: dtypes, devices and copies") {
 
 TEST("everyday: shapes are compared, printed and computed with") {
   const Shape shape{2, 3};
-  expect(zeros({2, 3}).shape() == shape);
+  expect_equal(zeros({2, 3}).shape(), shape);
   std::ostringstream out;
   out << shape << " " << Dtype::bf16 << " " << Device("cpu") << " " << zeros({2}).dtype();
   expect_equal(out.str(), "[2, 3] bf16 cpu f32");

@@ -158,6 +158,6 @@ TEST("everyday: the best model is kept and training stops early") {
       ++without_gain;
     }
   }
-  expect(lowest < 1e-3);
+  expect_less(lowest, 1e-3);
   expect_near(best.weight.item<double>(), 3, 0.1);
 }

@@ -60,10 +60,10 @@ TEST("check_nan looks inside fusions") {
       },
       {.executors = {"fuser"}, .debug = {.check_nan = true}});
   const std::string error = error_of([&] { f(zeros({4, 8})); });
-  expect(
-      has(error,
-          "check_nan: auto t1 = log(t0); in fusion0 of computation made nan at element [0, 0] of t1 from finite arguments"),
-      error);
+  expect(has(error,
+             "check_nan: auto t1 = log(t0); in fusion0 of computation made nan at element [0, 0] of t1 from finite "
+             "arguments"),
+         error);
   expect(has(error, "debug_modes_test.cpp:" + std::to_string(line + 4)), error);
 }
 
@@ -95,7 +95,8 @@ TEST("verify_against_eager compares every line that another executor runs") {
   const std::string error = error_of([&] { f(zeros({2})); });
   expect(
       has(error,
-          "verify_against_eager: auto t0 = exp(t_0); on wrong_exp of computation: t0: element [0] is 1.5, and 1.0 on eager"),
+          "verify_against_eager: auto t0 = exp(t_0); on wrong_exp of computation: t0: element [0] is 1.5, and 1.0 on "
+          "eager"),
       error);
   const auto right = jit([](Tensor x) { return tanh(exp(x) + 1.0); },
                          {.executors = {"fuser"}, .debug = {.verify_against_eager = true}});
@@ -183,10 +184,10 @@ TEST("check_nan finds a NaN that does not reach a fusion's results") {
       {.executors = {"fuser"}, .debug = {.check_nan = true}});
   f(zeros({4, 8}));  // an infinity that is left out is how many functions are computed
   const std::string error = error_of([&] { f(full({4, 8}, -1.0)); });
-  expect(
-      has(error,
-          "check_nan: auto t1 = log(t_0); in fusion0 of computation made nan at element [0, 0] of t1 from finite arguments"),
-      error);
+  expect(has(error,
+             "check_nan: auto t1 = log(t_0); in fusion0 of computation made nan at element [0, 0] of t1 from finite "
+             "arguments"),
+         error);
 }
 
 namespace {

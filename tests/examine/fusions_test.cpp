@@ -41,7 +41,7 @@ TEST("get_fusion_symbols gives the fusions of a trace, which say their arguments
   expect_equal(text_of(fusions[0].args), std::string("(t_0, t_1)"));
   expect_equal(text_of(fusions[0].args[0].tensor().shape), std::string("[4, 6]"));
   expect_equal(fusions[0].flat_args().size(), 2);
-  expect(fusions[0].flat_outs()[0].tensor().dtype == Dtype::f32);
+  expect_equal(fusions[0].flat_outs()[0].tensor().dtype, Dtype::f32);
   expect(fusions[0].kwargs.empty());
   expect_text(text_of(fusions), R"(
 [auto [t2] = fusion0(t_0, t_1);
@@ -173,11 +173,12 @@ TEST("a report counts bytes and operations once") {
   expect_equal(report.bytes_read, (16 * 32 + 32) * 4);
   expect_equal(report.bytes_written, 16 * 32 * 4);
   expect_equal(report.operations, 3 * 16 * 32);
-  expect(report.microseconds > 0);
+  expect_greater(report.microseconds, 0);
   const std::string text = text_of(report);
   expect(
       text.starts_with(
-          "fusion0\n  reads t_0: \"cpu f32[16, 32]\", strides [32, 1]\n  reads t_1: \"cpu f32[16, 32]\", strides [0, 1]\n"
+          "fusion0\n  reads t_0: \"cpu f32[16, 32]\", strides [32, 1]\n  reads t_1: \"cpu f32[16, 32]\", strides [0, "
+          "1]\n"
           "  makes t2: \"cpu f32[16, 32]\", strides [32, 1]\n  2176 B read, 2048 B written, 1536 operations, "),
       text);
 }
@@ -207,8 +208,8 @@ TEST("what is not there is said") {
   f(randn({4, 6}), randn({4, 6}));
   expect_error(
       [&] { examine::fusion_inputs(f, "fusion0"); },
-      "fusion_inputs: the function has no fusion \"fusion0\"; its last call ran none (a small function is not fused unless "
-      "JitOptions::executors names \"fuser\")");
+      "fusion_inputs: the function has no fusion \"fusion0\"; its last call ran none (a small function is not fused "
+      "unless JitOptions::executors names \"fuser\")");
   const auto g = jit(chain, fused);
   g(randn({4, 6}), randn({4, 6}));
   expect_error([&] { examine::kernel_source(g, "fusion7"); },

@@ -46,7 +46,7 @@ TEST("a profile has a time for every line that runs, and they add up to no more 
   expect_equal(part.runs, 1);
   expect_equal(part.lines.size(), last_traces(f).back().bound_symbols.size());
   for (const examine::Report::Line& line : part.lines)
-    expect((line.microseconds > 0) == (line.is_statement && !line.executor.empty()));
+    expect_equal((line.microseconds > 0), (line.is_statement && !line.executor.empty()));
   expect(report.in_lines() > 0 && report.in_lines() <= report.step);
   expect(report.steps >= 3 && report.plain_step > 0);
   expect_equal(line_of(report, "fusion0").operation, std::string("fusion: tanh, add"));
@@ -62,7 +62,7 @@ TEST("bytes and operations of a line are those of its tensors") {
   expect_equal(product.bytes_read, 4 * (64 * 128 + 128 * 256));
   expect_equal(product.bytes_written, 4 * 64 * 256);
   expect_equal(product.operations, 2 * 64 * 128 * 256);
-  expect(product.share_of_limit > 0);
+  expect_greater(product.share_of_limit, 0);
   // Expanded elements are in memory once.
   const auto g = jit([](Tensor x) { return tanh(x); });
   expect_equal(line_of(examine::profile(g, expand(randn({64}), {1000, 64})), "torch.tanh").bytes_read, 4 * 64);
@@ -164,7 +164,7 @@ TEST("the events open in Perfetto: JSON with a span for each line, the user's li
       continue;
     }
     ++spans;
-    expect(event.at("ts", json::Node::Kind::floating).floating >= last);
+    expect_at_least(event.at("ts", json::Node::Kind::floating).floating, last);
     last = event.at("ts", json::Node::Kind::floating).floating;
   }
   expect_equal(spans, static_cast<int>(report.events.size()));
@@ -186,7 +186,8 @@ TEST("functions that are not timed as they are say so") {
   const auto f = jit(two_layers, {.debug = {.check_nan = true}});
   expect_error(
       [&] { examine::profile(f, a.x, a.w, a.v); },
-      "profile: the function runs op by op (debug.check_nan, debug.verify_against_eager or callbacks); profile it without");
+      "profile: the function runs op by op (debug.check_nan, debug.verify_against_eager or callbacks); profile it "
+      "without");
   const auto g = jit(two_layers);
   g(a.x, a.w, a.v);
   expect_error(

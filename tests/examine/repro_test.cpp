@@ -28,7 +28,7 @@ TEST("tensors made from descriptions lie as described, share what is shared, and
   made[1](1) = 7.0;  // the storage's third element, a's (1, 0)
   expect_equal(made[0](1, 0).item<float>(), 7.0f);
   expect_equal(made[2].to_vector<int64_t>().size(), 2);
-  expect(made[0](0, 0).item<float>() != other[0](0, 0).item<float>());
+  expect_different(made[0](0, 0).item<float>(), other[0](0, 0).item<float>());
 }
 
 TEST("a repro of a fusion has the command, the kernel and the inputs as they lay") {
@@ -117,6 +117,7 @@ TEST("a product's kernels are not run without the tiles that they were written f
   struct AnyLaunch {};
   void (*const kernel)(const AnyLaunch&, long, long) = [](const AnyLaunch&, long, long) {};
   expect_error(
-      [&] { examine::Product(kernel, kernel, {}); },
-      "Product: the layout's tiles must be those that the kernels were written for; a program that `fulgurite repro` writes has them");
+      [&] { examine::Gemm(kernel, kernel, {}); },
+      "Gemm: the layout's tiles must be those that the kernels were written for; a program that `fulgurite repro` "
+      "writes has them");
 }

@@ -78,9 +78,10 @@ TEST("make_inputs lays tensors out as it is told, and draws nothing") {
   expect_equal(inputs[0].strides()[1].hint(), 3);
   for (const float value : inputs[0].contiguous().to_vector<float>()) expect(value >= -2 && value < 2);
   for (const int64_t value : inputs[1].to_vector<int64_t>()) expect(value == 0 || value == 1);
-  expect(inputs[2].dtype() == Dtype::boolean);
+  expect_equal(inputs[2].dtype(), Dtype::boolean);
   expect_same(examine::make_inputs(t)[0], examine::make_inputs(t)[0]);
-  expect(examine::make_inputs(t, {}, 1)[0].to_vector<float>() != examine::make_inputs(t, {}, 2)[0].to_vector<float>());
+  expect_different(examine::make_inputs(t, {}, 1)[0].to_vector<float>(),
+                   examine::make_inputs(t, {}, 2)[0].to_vector<float>());
   expect_error([&] { examine::make_inputs(t, {{"t_9", {1}}}); }, "make_inputs: computation has no input t_9");
   expect_error(
       [&] {

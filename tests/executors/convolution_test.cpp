@@ -210,7 +210,7 @@ TEST("convolutions and their gradients are those of f64, however they are cut") 
       const std::vector<Tensor> given = results_and_gradients(c, dtype), exact = results_and_gradients(c, Dtype::f64);
       for (size_t i = 0; i < given.size(); ++i) {
         expect_equal(given[i].shape(), exact[i].shape());
-        expect(largest_difference(given[i], exact[i]) < (dtype == Dtype::f32 ? f32_bound(c) : 1e-2));
+        expect_less(largest_difference(given[i], exact[i]), (dtype == Dtype::f32 ? f32_bound(c) : 1e-2));
       }
     }
 }
@@ -237,7 +237,7 @@ TEST("compiled convolutions and their gradients have the bits of eager ones") {
       };
       const auto compiled = jit([compute](Tensor input, Tensor weight) { return compute(input, weight); });
       const std::vector<Tensor> expected = gradients(compute), given = gradients(compiled);
-      for (size_t i = 0; i < expected.size(); ++i) expect(elements(given[i]) == elements(expected[i]));
+      for (size_t i = 0; i < expected.size(); ++i) expect_equal(elements(given[i]), elements(expected[i]));
     }
 }
 
@@ -248,10 +248,10 @@ TEST("convolutions of strided and expanded tensors") {
        {prims::slice(whole, 1, 1, 8, 2), narrow(whole, 1, 2, 4), transpose(narrow(whole, 1, 2, 4), 2, 3),
         expand(make({1, 4, 1, 9}, Dtype::f32, -1, 1, 3), {6, 4, 10, 9}), flip(narrow(whole, 1, 4, 4), {3})}) {
     const Tensor copy = x.clone(), y = convolve(copy, w, {}, {}, false), ones = expand(full({1}, 1.0), y.shape());
-    expect(elements(convolve(x, w, {}, {}, false)) == elements(y));
+    expect_equal(elements(convolve(x, w, {}, {}, false)), elements(y));
     const Tensor of_view = prims::convolution_weight(ones, x, {3, 3}, {1, 1}, {0, 0}, {1, 1}, 1);
     const Tensor of_copy = prims::convolution_weight(ones.clone(), copy, {3, 3}, {1, 1}, {0, 0}, {1, 1}, 1);
-    expect(elements(of_view) == elements(of_copy));
+    expect_equal(elements(of_view), elements(of_copy));
   }
 }
 

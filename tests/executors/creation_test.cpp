@@ -76,7 +76,7 @@ TEST("random tensors have their distribution's moments, and the seed repeats the
   const Tensor second = randn({100000});
   expect_near(mean(first).item<float>(), 0, 0.02);
   expect_near(var(first).item<float>(), 1, 0.02);
-  expect(elements(first) != elements(second));
+  expect_different(elements(first), elements(second));
   manual_seed(5);
   expect_equal(elements(randn({100000})), elements(first));
   const Tensor uniform = rand({100000});
@@ -109,7 +109,7 @@ TEST("random integers of wide ranges have all their bits") {
     return found;
   };
   constexpr int64_t most = std::numeric_limits<int64_t>::max();
-  expect(largest(0, int64_t{1} << 40) > int64_t{1} << 39);
-  expect(largest(-5, most) > most / 2);
-  expect(largest(std::numeric_limits<int64_t>::min(), most) > most / 2);
+  expect_greater(largest(0, int64_t{1} << 40), int64_t{1} << 39);
+  expect_greater(largest(-5, most), most / 2);
+  expect_greater(largest(std::numeric_limits<int64_t>::min(), most), most / 2);
 }

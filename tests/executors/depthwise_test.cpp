@@ -79,8 +79,9 @@ TEST("depthwise convolutions and their gradients are those of a dense weight") {
       expect_near(elements(of_weight(c, g, x, w, channels)),
                   elements(depthwise_part(of_weight(c, g, x, dense, 1), w, channels)), bound * 8);
       // Other strides of the operands change no bit.
-      expect(elements(forward(c, turned(x), turned(w), bias, channels)) == elements(y));
-      expect(elements(of_weight(c, turned(g), turned(x), w, channels)) == elements(of_weight(c, g, x, w, channels)));
+      expect_equal(elements(forward(c, turned(x), turned(w), bias, channels)), elements(y));
+      expect_equal(elements(of_weight(c, turned(g), turned(x), w, channels)),
+                   elements(of_weight(c, g, x, w, channels)));
     }
 }
 

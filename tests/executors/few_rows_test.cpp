@@ -41,7 +41,7 @@ void expect_products(const Tensor& y, const Tensor& x, const Tensor& w, double t
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; ++j) {
       const auto [sum, size] = sum_of(left, right, depth, i, j);
-      expect(std::abs(got[i * columns + j] - sum) <= tolerance * size + 1e-30);
+      expect_at_most(std::abs(got[i * columns + j] - sum), tolerance * size + 1e-30);
     }
 }
 
@@ -78,7 +78,7 @@ TEST("few rows may be parts of longer ones, and be added to a sum") {
       for (int64_t j = 0; j < 31; ++j) {
         const double sum = sum_of(left, right, 70, i, j).first;
         const double expected = 0.5 * added[i * 31 + j] + 2 * sum;
-        expect(std::abs(got[i * 31 + j] - expected) <= (dtype == Dtype::f32 ? 2e-5 : 5e-2));
+        expect_at_most(std::abs(got[i * 31 + j] - expected), (dtype == Dtype::f32 ? 2e-5 : 5e-2));
       }
   }
 }

@@ -13,12 +13,12 @@ struct Pooling {
 };
 
 /// The largest element of each window of one plane, the first of equal ones, and a NaN the last of all.
-struct Largest {
+struct Max {
   std::vector<double> values;
   std::vector<int64_t> places;
 };
-Largest by_definition(const std::vector<double>& plane, const Pooling& p, int64_t result_rows, int64_t result_columns) {
-  Largest all;
+Max by_definition(const std::vector<double>& plane, const Pooling& p, int64_t result_rows, int64_t result_columns) {
+  Max all;
   for (int64_t y = 0; y < result_rows; ++y)
     for (int64_t x = 0; x < result_columns; ++x) {
       double largest = -std::numeric_limits<double>::infinity();
@@ -50,7 +50,7 @@ void expect_pooled(const Pooling& p, Dtype dtype) {
   const std::vector<int64_t> chosen = places.to_vector<int64_t>();
   for (int64_t plane = 0; plane < 6; ++plane) {
     const auto first = given.begin() + plane * p.rows * p.columns;
-    const Largest expected = by_definition({first, first + p.rows * p.columns}, p, rows, columns);
+    const Max expected = by_definition({first, first + p.rows * p.columns}, p, rows, columns);
     for (int64_t i = 0; i < rows * columns; ++i) {
       const auto here = static_cast<size_t>(plane * rows * columns + i), there = static_cast<size_t>(i);
       expect(result[here] == expected.values[there] ||

@@ -31,8 +31,8 @@ TEST("a registered operator is called like its function, with its signature's de
   expect_near(f(x).to_vector<float>(), {3, 6});
   expect_near(Tensor(call("operators::scaled", {x})).to_vector<float>(), {3, 6});
   expect_near(Tensor(call("operators::scaled", {x}, {{"s", 0.5}})).to_vector<float>(), {0.5, 1});
-  expect(find_symbol("operators::scaled") == &f.symbol());
-  expect(std::ranges::find(symbols(), &f.symbol()) != symbols().end());
+  expect_equal(find_symbol("operators::scaled"), &f.symbol());
+  expect_different(std::ranges::find(symbols(), &f.symbol()), symbols().end());
   const Symbol& symbol = f;
   expect_equal(symbol.documentation, "Registered by the executor operators.");
   expect_error([&] { call("operators::scaled", {x}, {{"t", 1}}); }, "has no argument 't'");
@@ -83,8 +83,8 @@ def computation(t_0):
 TEST("an operator takes and gives what signatures can say") {
   const OperatorExecutor ex("kinds");
   const auto f = ex.register_operator(
-      "kinds::f(Tensor[] xs, Tensor? bias, int n, int[] dims, bool flip=False, str mode='sum', *, float? eps=None, Dtype dtype=f32) "
-      "-> (Tensor, Tensor)",
+      "kinds::f(Tensor[] xs, Tensor? bias, int n, int[] dims, bool flip=False, str mode='sum', *, float? eps=None, "
+      "Dtype dtype=f32) -> (Tensor, Tensor)",
       [](const std::vector<Tensor>& xs, Tensor bias, int64_t n, Shape dims, bool flip, std::string mode,
          std::optional<double> eps, Dtype dtype) {
         Tensor total = xs[0];
@@ -194,14 +194,14 @@ TEST("a result is memory of its own") {
   });
   const Tensor x = tensor({{1.0, 2.0}, {3.0, 4.0}});
   const Tensor y = same(x);
-  expect(y.data<float>() != x.data<float>());
+  expect_different(y.data<float>(), x.data<float>());
   expect(turned(x).is_contiguous());
   const auto [a, b] = twice(x);
-  expect(a.data<float>() != b.data<float>());
+  expect_different(a.data<float>(), b.data<float>());
   const auto f = jit([same, turned](Tensor t) { return std::tuple(same(t), turned(t + 1) * 2); });
   for (int i = 0; i < 2; ++i) {
     const auto [c, d] = f(x);
-    expect(c.data<float>() != x.data<float>());
+    expect_different(c.data<float>(), x.data<float>());
     expect_near(c.to_vector<float>(), {1, 2, 3, 4});
     expect_near(d.to_vector<float>(), {4, 8, 6, 10});
   }
@@ -222,7 +222,7 @@ TEST("a misspelled signature says where") {
   refused("spelling::f(Tensor x, Tensor x) -> Tensor", "two parameters are named x");
   refused("spelling::f(Tensor x, float s=big) -> Tensor", "big is not a default of a parameter of type float");
   refused("spelling::f(Tensor x, float s=1.0, int n) -> Tensor", "n has no default, and s before it has one");
-  expect(find_symbol("spelling::f") == nullptr);
+  expect_equal(find_symbol("spelling::f"), nullptr);
 }
 
 TEST("functions that do not match the signature are refused") {

@@ -20,7 +20,7 @@ FaultProgram::FaultProgram(unsigned seed) : seed_(seed) {
         0};
     if (step.kind >= plain_kinds) {
       step.place = first_place + places_.size();
-      places_.push_back(static_cast<Place>(step.kind - plain_kinds));
+      places_.push_back(static_cast<Spot>(step.kind - plain_kinds));
     }
     steps_.push_back(step);
   }
@@ -74,9 +74,9 @@ std::vector<Tensor> FaultProgram::inputs() const {
   manual_seed(seed_);
   const Tensor x = randn({6, 32}), w = randn({32, 32}) * 0.2;
   std::vector<Tensor> out = {x.requires_grad_(), w.detach().requires_grad_()};
-  for (const Place place : places_) {
+  for (const Spot place : places_) {
     const Tensor ones = rand({6, 32}) + 0.5;
-    out.push_back(place == Place::root ? ones.detach().requires_grad_() : ones.detach());
+    out.push_back(place == Spot::root ? ones.detach().requires_grad_() : ones.detach());
   }
   return out;
 }

@@ -22,8 +22,8 @@ class FaultProgram {
   std::vector<Tensor> inputs() const;
 
   /// Sources of a NaN: log(-1), 0/0, inf - inf, and the gradient of a root at 0.
-  enum class Place { logarithm, quotient, difference, root };
-  const std::vector<Place>& places() const { return places_; }
+  enum class Spot { logarithm, quotient, difference, root };
+  const std::vector<Spot>& places() const { return places_; }
   static constexpr size_t first_place = 2;  // among the inputs
 
  private:
@@ -32,7 +32,7 @@ class FaultProgram {
     size_t place;  // of those that have one
   };
   std::vector<Step> steps_;
-  std::vector<Place> places_;
+  std::vector<Spot> places_;
   unsigned seed_;
 };
 

@@ -7,22 +7,22 @@
 namespace fulgurite::test {
 
 Located plant_nan(unsigned seed) {
-  using Place = FaultProgram::Place;
+  using Spot = FaultProgram::Spot;
   constexpr unsigned programs = 8;
   std::mt19937 random(seed);
   while (true) {
     const FaultProgram program(static_cast<unsigned>(random()) % programs);
     if (program.places().empty()) continue;
     const size_t which = random() % program.places().size();
-    const Place place = program.places()[which];
+    const Spot place = program.places()[which];
     std::vector<Tensor> inputs = program.inputs();
     Tensor& input = inputs[FaultProgram::first_place + which];
-    const bool is_root = place == Place::root;
+    const bool is_root = place == Spot::root;
     Tensor spoiled = input.detach().clone();
     const int64_t row = static_cast<int64_t>(random() % 6), column = static_cast<int64_t>(random() % 32);
-    spoiled(row, column) = place == Place::logarithm    ? -1.0
-                           : place == Place::difference ? std::numeric_limits<double>::infinity()
-                                                        : 0.0;
+    spoiled(row, column) = place == Spot::logarithm    ? -1.0
+                           : place == Spot::difference ? std::numeric_limits<double>::infinity()
+                                                       : 0.0;
     input = is_root ? spoiled.requires_grad_() : spoiled;
     // The operator at that step, and its operand: the input, or a value computed from it.
     static const char* const names[] = {"log", "div", "sub", "sqrt"};

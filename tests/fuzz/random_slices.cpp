@@ -152,8 +152,8 @@ class Slices {
       }
     }
     std::printf(
-        "pieces on %s, the whole step on %s: %lld results, %lld equal to the bit, %lld at most %.2g of their size apart, %lld of what "
-        "nearly cancels as near to f64 as eager, %lld differ",
+        "pieces on %s, the whole step on %s: %lld results, %lld equal to the bit, %lld at most %.2g of their size "
+        "apart, %lld of what nearly cancels as near to f64 as eager, %lld differ",
         slice_on, on, results_, same_, rounded_, farthest_, conditioned_, differ_);
     if (inside_ > 0) std::printf("; %lld cuts go through a fusion of the whole run, which has no such values", inside_);
     std::printf("\n");

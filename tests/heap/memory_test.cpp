@@ -42,7 +42,7 @@ TEST("a thousand functions made and destroyed take no memory") {
   const int64_t before = resident_bytes();
   for (int i = 0; i < 1000; ++i) make_and_destroy(i);
   const int64_t grown = resident_bytes() - before;
-  expect(before > 0);
+  expect_greater(before, 0);
   expect(grown < 256 << 10, "the process grew by " + std::to_string(grown) + " bytes");
 }
 

@@ -72,7 +72,7 @@ TEST("a text has the same scores alone and among others, in bf16 too") {
     while (batch.size() > 0)
       for (const BatchProgress& step : batch.advance())
         if (step.token) got[step.id].push_back(step.token->logprob);
-    expect(got == expected);
+    expect_equal(got, expected);
   }
 }
 
@@ -99,8 +99,8 @@ TEST("texts join and leave a batch at any time") {
       if (progress.finish != FinishReason::none) expect_equal(got[progress.id], expected[progress.id]);
     }
   }
-  expect(got.size() >= 10);
-  expect(batch.size() < 4);
+  expect_at_least(got.size(), 10);
+  expect_less(batch.size(), 4);
 }
 
 TEST("a removed text leaves its place to others") {
@@ -135,7 +135,7 @@ TEST("texts end at the model's longest one") {
   FinishReason last = FinishReason::none;
   while (batch.size() > 0)
     for (const BatchProgress& progress : batch.advance()) last = progress.finish;
-  expect(last == FinishReason::length);
+  expect_equal(last, FinishReason::length);
 }
 
 TEST("a text whose options exclude every token ends with an error, and the others go on") {

@@ -124,8 +124,8 @@ TEST("the frequencies of both kinds of layers are read from the keys of both ver
                            "sliding_attention": {"rope_type": "default", "rope_theta": 300}},
                            "layer_types": ["sliding_attention", "full_attention", "sliding_attention"])");
   for (const models::Gemma& model : {older, newer}) {
-    expect(std::fabs(model.model.rotary_emb.inv_freq(1).item<double>() - std::pow(5000, -0.25) / 4) < 1e-6);
-    expect(std::fabs(model.model.local_rotary_emb.inv_freq(1).item<double>() - std::pow(300, -0.25)) < 1e-6);
+    expect_less(std::fabs(model.model.rotary_emb.inv_freq(1).item<double>() - std::pow(5000, -0.25) / 4), 1e-6);
+    expect_less(std::fabs(model.model.local_rotary_emb.inv_freq(1).item<double>() - std::pow(300, -0.25)), 1e-6);
     expect_equal(model.model.layers[0].self_attn.heads.window, 6);
     expect_equal(model.model.layers[1].self_attn.heads.window, 0);
   }
@@ -135,7 +135,7 @@ TEST("caps, windows and the token for padding that are null are none") {
   const auto usual = gemma("gemma2");
   expect_equal(usual.logits_cap, 30.0);
   expect_equal(usual.model.layers[0].self_attn.heads.score_cap, 50.0);
-  expect(usual.model.embed_tokens.padding_idx == 0);
+  expect_equal(usual.model.embed_tokens.padding_idx, 0);
   const auto plain = gemma("gemma2", R"(, "attn_logit_softcapping": null, "final_logit_softcapping": null,
                                      "pad_token_id": null)");
   expect_equal(plain.logits_cap, 0.0);

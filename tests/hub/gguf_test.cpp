@@ -58,7 +58,7 @@ TEST("a GGUF file's values and tensors are read") {
   expect_equal(file.info("w").shape, std::vector<int64_t>({2, 3}));
   expect_equal(file.info("w").type, std::string("F32"));
   expect_equal(file.load("w").shape(), Shape({2, 3}));
-  expect(file.load("h").dtype() == Dtype::f16);
+  expect_equal(file.load("h").dtype(), Dtype::f16);
   expect_equal(file.load("h").to(Dtype::f32).to_vector<float>(), std::vector<float>({1.5f, -2}));
   expect_error([&] { file.integer("scale", 0); }, "\"" + folder().file("x.gguf") + "\": scale must be an integer");
   expect_error([&] { file.load("v"); }, "\"" + folder().file("x.gguf") + "\" has no tensor \"v\"");

@@ -47,13 +47,13 @@ TEST("a model is loaded with its values, requires gradients, and trains without 
   const models::Llama original = small_llama();
   const models::Llama model = hub::load<models::Llama>(folder.path);
   const Tensor tokens = tensor(std::vector<int64_t>{1, 5, 3, 2}).reshape({1, 4});
-  expect(model(tokens).to_vector<float>() == original(tokens).to_vector<float>());
+  expect_equal(model(tokens).to_vector<float>(), original(tokens).to_vector<float>());
   expect_equal(nn::parameters(model).size(), nn::parameters(original).size());
   optim::SGD optimizer(nn::parameters(model), {.lr = 0.5});
   model.loss(tokens, tokens).backward();
   optimizer.step();
-  expect(model(tokens).to_vector<float>() != original(tokens).to_vector<float>());
-  expect(read_text(folder.file("model.safetensors")) == before);
+  expect_different(model(tokens).to_vector<float>(), original(tokens).to_vector<float>());
+  expect_equal(read_text(folder.file("model.safetensors")), before);
 }
 
 TEST("the dtype is the files', or the one of the options") {
@@ -85,7 +85,7 @@ TEST("the embedding of the token for padding gets no gradient") {
     return model.model.embed_tokens.weight.grad().abs().sum(-1).to_vector<float>();
   };
   const std::vector<float> none = gradients(""), padded = gradients(R"(, "pad_token_id": 3)");
-  expect(none[3] > 0);
+  expect_greater(none[3], 0);
   expect_equal(padded[3], 0.0f);
   expect_equal(padded[2], none[2]);
   expect_equal(gradients(R"(, "pad_token_id": -10)")[3], 0.0f);  // counts from the end of 13
@@ -123,7 +123,7 @@ TEST("all differences of files and model are reported at once, layers grouped") 
 TEST("unexpected tensors are an error unless strict is false") {
   const TestFolder folder;
   write_folder(folder, [](TensorMap& tensors) { tensors["score.weight"] = ones({2}); });
-  expect(load_error(folder).find("not in the model:\n    score.weight") != std::string::npos);
+  expect_different(load_error(folder).find("not in the model:\n    score.weight"), std::string::npos);
   expect_equal(hub::load<models::Llama>(folder.path, {.strict = false}).model.layers.size(), 3u);
 }
 
@@ -161,7 +161,7 @@ TEST("an index must name files in the folder that have the tensors") {
                "\"DIR/model.safetensors\" does not have the tensor a, which \"DIR/model.safetensors.index.json\" lists "
                "there");
   expect_equal(with_index(R"({"weight_map": {}})"), "\"DIR/model.safetensors.index.json\" lists no tensors");
-  expect(with_index("[]").find(index) == 0);
+  expect_equal(with_index("[]").find(index), 0);
 }
 
 TEST("two files may not have tensors of one name") {
@@ -178,9 +178,9 @@ TEST("two files may not have tensors of one name") {
 
 TEST("configurations that the library does not have are refused with key and value") {
   const auto refusal = [](const std::string& more) { return message_of([&] { small_llama(more); }); };
-  expect_equal(refusal(R"(, "hidden_act": "laplace")"),
-               "config.json: \"hidden_act\" is \"laplace\", which is not supported; there are " +
-                   models::activation_names());
+  expect_equal(
+      refusal(R"(, "hidden_act": "laplace")"),
+      "config.json: \"hidden_act\" is \"laplace\", which is not supported; there are " + models::activation_names());
   expect_equal(
       refusal(R"(, "rope_scaling": {"type": "proportional"})"),
       "config.json, rope_scaling: \"type\" is \"proportional\", which is not supported; there are default, linear, "
@@ -211,5 +211,5 @@ TEST("tensors of one file are memories of their own: a jitted step may write int
   });
   const Tensor tokens = tensor({{3, 1, 4, 1, 5}});
   const double first = step(tokens).item<double>();
-  expect(step(tokens).item<double>() < first);
+  expect_less(step(tokens).item<double>(), first);
 }

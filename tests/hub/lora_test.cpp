@@ -34,7 +34,7 @@ TEST("LoRA begins without a change, and only its matrices are trained") {
   expect_equal(named[2].second.shape(), Shape({2, 24}));
   expect(model.lm_head.weight.requires_grad());
   expect(!adapted.lm_head.weight.requires_grad());
-  expect(adapted.lm_head.weight.data_ptr<float>() == model.lm_head.weight.data_ptr<float>());
+  expect_equal(adapted.lm_head.weight.data_ptr<float>(), model.lm_head.weight.data_ptr<float>());
 }
 
 TEST("a layer with LoRA adds B A x times the scale, eagerly and jitted, also to its gradients") {
@@ -129,7 +129,7 @@ TEST("dropout of LoRA acts while training only") {
   models::Llama adapted = hub::with_lora(model, {.rank = 2, .targets = {"q_proj"}, .dropout = 0.5});
   const NoGrad no_grad;
   for (const Tensor& parameter : nn::parameters(adapted)) nn::normal_(parameter, 0.0, 0.3);
-  expect(values(adapted(some_tokens())) != values(adapted(some_tokens())));
+  expect_different(values(adapted(some_tokens())), values(adapted(some_tokens())));
   nn::eval(adapted);
   expect_equal(values(adapted(some_tokens())), values(adapted(some_tokens())));
 }

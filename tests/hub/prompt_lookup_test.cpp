@@ -57,7 +57,7 @@ TEST("prompt lookup gives the tokens and probabilities of plain generation") {
           const Tokens expected = TokenGenerator(model).generate(periodic(length, 4), options, store(plain));
           options.prompt_lookup_tokens = count;
           expect_equal(TokenGenerator(model).generate(periodic(length, 4), options, store(guessed)), expected);
-          expect(plain == guessed);
+          expect_equal(plain, guessed);
         }
   }
 }

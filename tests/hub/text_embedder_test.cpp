@@ -69,7 +69,7 @@ TEST("a folder's modules give pooling, normalization and length") {
   write_modules(folder, R"(, {"idx": 2, "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"})",
                 R"({"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false})");
   const EmbedOptions options = TextEmbedder::load(folder.path).options();
-  expect(options.pooling == Pooling::first_token);
+  expect_equal(options.pooling, Pooling::first_token);
   expect(options.normalize);
   expect_equal(options.max_tokens, int64_t{6});
 }

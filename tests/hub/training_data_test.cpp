@@ -76,7 +76,7 @@ TEST("each epoch has every block once, in another order") {
   std::vector<int64_t> first, second;
   for (int64_t i = 0; i < 4; ++i) first.push_back(sampler.next(1).tokens[0]);
   for (int64_t i = 0; i < 4; ++i) second.push_back(sampler.next(1).tokens[0]);
-  expect(first != second);
+  expect_different(first, second);
   expect_equal(again.next(4).tokens[8], first[1]);
   std::sort(first.begin(), first.end());
   std::sort(second.begin(), second.end());

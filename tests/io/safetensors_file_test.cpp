@@ -32,8 +32,8 @@ TEST("a file lists its tensors and reads them one by one") {
   expect_equal(info.dtype, std::string("I64"));
   expect(info.shape == std::vector<int64_t>{2, 3} && info.bytes == 48 && info.loads_as == Dtype::i64);
   expect_equal(file.metadata().at("k"), std::string("v"));
-  expect(file.load("b").to_vector<float>() == std::vector<float>{1.5f, 2.5f});
-  expect(file.load("w").to_vector<int64_t>() == std::vector<int64_t>{0, 1, 2, 3, 4, 5});
+  expect_equal(file.load("b").to_vector<float>(), std::vector<float>{1.5f, 2.5f});
+  expect_equal(file.load("w").to_vector<int64_t>(), std::vector<int64_t>{0, 1, 2, 3, 4, 5});
   expect_equal(file.load("none").shape().text(), std::string("[0, 4]"));
   expect_error([&] { file.load("x"); }, folder.file() + " has no tensor \"x\"");
   expect_error([&] { file.info("x"); }, "has no tensor \"x\"");

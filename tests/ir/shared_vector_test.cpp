@@ -23,7 +23,7 @@ std::string joined(const Texts& texts) {
 TEST("a copy shares the items until one of the two is changed") {
   Texts first{"a", "b"};
   Texts second = first;
-  expect(std::as_const(first).data() == std::as_const(second).data());
+  expect_equal(std::as_const(first).data(), std::as_const(second).data());
   second.push_back("c");
   expect_equal(joined(first), std::string("a.b."));
   expect_equal(joined(second), std::string("a.b.c."));
@@ -73,8 +73,8 @@ TEST("an item may be added to the vector it is in, at any size") {
 TEST("an empty vector is equal to an emptied one, and becomes a std::vector") {
   Texts emptied{"a"};
   emptied.pop_back();
-  expect(emptied == Texts());
-  expect(emptied.begin() == emptied.end());
+  expect_equal(emptied, Texts());
+  expect_equal(emptied.begin(), emptied.end());
   const std::vector<std::string> plain = Texts{"a", "b"};
   expect_equal(plain.size(), size_t{2});
 }

@@ -53,11 +53,11 @@ TEST("a substitution reaches lists and subsymbols") {
   const Value a = trace.bound_symbols[0].outputs[0], argument = trace.args[0];
   Substitution substitution(trace.next_id);
   const Value list(std::vector<Value>{a, 3, a});
-  expect(substitution.apply(list) == list);
+  expect_equal(substitution.apply(list), list);
   substitution.set(a.tensor().id, argument);
-  expect(substitution.apply(list) == Value(std::vector<Value>{argument, 3, argument}));
+  expect_equal(substitution.apply(list), Value(std::vector<Value>{argument, 3, argument}));
   BoundSymbol nested;
   nested.subsymbols = {trace.bound_symbols[1]};
   substitution.apply(nested);
-  expect(nested.subsymbols[0].args[0] == argument);
+  expect_equal(nested.subsymbols[0].args[0], argument);
 }

@@ -13,7 +13,7 @@ Tensor network(Tensor x, Tensor w) {
   return nn::mse_loss(hidden, x);
 }
 
-struct Product {
+struct CastProduct {
   static Tensor forward(autograd::Context& context, Tensor x, Tensor w) {
     context.save_for_backward({x, w});
     return matmul(x, w);
@@ -108,11 +108,11 @@ TEST("a scope around the call is as good as the option, and is guarded") {
     const float inside = f(x, w).item<float>();
     expect_equal(inside, g(x, w).item<float>());
     expect_equal(inside, network(x, w).item<float>());
-    expect(inside != plain);
+    expect_different(inside, plain);
   }
   expect_equal(f(x, w).item<float>(), plain);
   expect_equal(cache_misses(f), 2);
-  expect(explain(f).find("gradients on, default dtype f32, autocasting to bf16") != std::string::npos);
+  expect_different(explain(f).find("gradients on, default dtype f32, autocasting to bf16"), std::string::npos);
   expect_error([] { jit(network, {.autocast = Dtype::i8}); }, "jit: the option autocast is bf16 or f16, not i8");
 }
 
@@ -132,12 +132,12 @@ TEST("gradients are those of the eager engine, to the bit") {
 }
 
 TEST("a custom function's backward runs without the mode") {
-  const auto f = [](Tensor x, Tensor w) { return sum(autograd::apply<Product>(x, w).to(Dtype::f32)); };
+  const auto f = [](Tensor x, Tensor w) { return sum(autograd::apply<CastProduct>(x, w).to(Dtype::f32)); };
   const Tensor x = randn({4, 8}), w = randn({8, 8}).requires_grad_(), again = w.detach().requires_grad_();
   {
     const auto scope = autocast(Dtype::bf16);
     const Tensor y = f(x, w);
-    expect_equal(autograd::apply<Product>(x, w).dtype(), Dtype::bf16);
+    expect_equal(autograd::apply<CastProduct>(x, w).dtype(), Dtype::bf16);
     y.backward();
   }
   jit(f, {.executors = {"onednn", "eager"}, .autocast = Dtype::bf16})(x, again).backward();
@@ -178,7 +178,7 @@ TEST("with autocasting inside, what only stands for others is recorded as these"
       {.executors = {"eager"}, .autocast = Dtype::bf16});
   expect_equal(f(m).dtype(), Dtype::bf16);
   const Trace recorded = last_traces(f).front();
-  for (const BoundSymbol& bound : recorded.bound_symbols) expect(bound.name() != "einsum");
+  for (const BoundSymbol& bound : recorded.bound_symbols) expect_different(bound.name(), "einsum");
   const auto plain = with_transforms(f, {[](const Trace& t) { return t; }});
   expect_equal(plain(m).dtype(), Dtype::bf16);
 }

@@ -162,7 +162,7 @@ TEST("backward goes through a jitted function") {
   sum(tanh(x * v)).backward();
   expect_near(w.grad().to_vector<float>(), v.grad().to_vector<float>());
   expect(!x.grad().defined());
-  expect(last_backward_traces(f).size() > 0);
+  expect_greater(last_backward_traces(f).size(), 0);
   {
     const NoGrad no_grad;
     expect(!f(x, w).requires_grad());
@@ -184,14 +184,14 @@ TEST("a result that is an input or appears twice carries its gradient") {
 TEST("a Shape is an argument: its length and its sizes are part of the key, or symbols") {
   const auto view = jit([](Tensor x, Shape sizes) { return x.reshape(sizes) * 2; });
   const Tensor x = arange(6.0);
-  expect(view(x, {3, 2}).shape() == Shape{3, 2});
-  expect(view(x, {2, 3}).shape() == Shape{2, 3});
-  expect(view(x, {1, 2, 3}).shape() == Shape{1, 2, 3});
-  expect(view(x, {3, 2}).shape() == Shape{3, 2});
-  expect(cache_misses(view) == 3);
+  expect_equal(view(x, {3, 2}).shape(), Shape{3, 2});
+  expect_equal(view(x, {2, 3}).shape(), Shape{2, 3});
+  expect_equal(view(x, {1, 2, 3}).shape(), Shape{1, 2, 3});
+  expect_equal(view(x, {3, 2}).shape(), Shape{3, 2});
+  expect_equal(cache_misses(view), 3);
   const auto symbolic = jit([](Tensor y, Dims sizes) { return y.reshape(sizes); }, {.cache = Cache::symbolic_values});
-  expect(symbolic(x, {3, 2}).shape() == Shape{3, 2});
-  expect(symbolic(x, {2, 3}).shape() == Shape{2, 3});
+  expect_equal(symbolic(x, {3, 2}).shape(), Shape{3, 2});
+  expect_equal(symbolic(x, {2, 3}).shape(), Shape{2, 3});
 }
 
 }  // namespace fulgurite

@@ -16,8 +16,8 @@ void expect_only_arguments_saved(const F& f, const std::vector<std::vector<float
   const Tensor x = tensor({{0.1, 0.2}, {0.3, 0.4}}).requires_grad_(),
                y = tensor({{1.0, 2.0}, {3.0, 4.0}}).requires_grad_();
   sum(f(x, y)).backward();
-  expect(x.grad().to_vector<float>() == expected[0]);
-  expect(y.grad().to_vector<float>() == expected[1]);
+  expect_equal(x.grad().to_vector<float>(), expected[0]);
+  expect_equal(y.grad().to_vector<float>(), expected[1]);
   const examine::MemoryReport report = examine::memory(last_traces(f).back());
   expect_equal(report.saved.size(), 2);
   for (const auto& saved : report.saved) expect(saved.origin == examine::MemoryReport::Origin::input, saved.name);

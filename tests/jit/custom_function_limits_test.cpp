@@ -69,8 +69,8 @@ TEST("draws inside a custom function happen once, and are eager mode's") {
   };
   const auto f = [](Tensor x) { return autograd::apply<Noisy>(x) * x; };
   const std::vector<float> expected = run(f);
-  expect(run(jit(f)) == expected);
-  expect(run(jit(checkpoint(f))) == expected);
+  expect_equal(run(jit(f)), expected);
+  expect_equal(run(jit(checkpoint(f))), expected);
 }
 
 TEST("what a traced custom function may not do is an error that names it") {
@@ -82,11 +82,12 @@ TEST("what a traced custom function may not do is an error that names it") {
         jit([](Tensor t, Tensor other) { return autograd::apply<WritesElsewhere>(t, std::vector<Tensor>{other}); })(
             x, buffer);
       },
-      "autograd::apply<WritesElsewhere> writes into t_1, cpu f32[3], which is none of its arguments; inside a traced function pass it "
-      "as an argument, mark_dirty() it and return it");
+      "autograd::apply<WritesElsewhere> writes into t_1, cpu f32[3], which is none of its arguments; inside a traced "
+      "function pass it as an argument, mark_dirty() it and return it");
   expect_error(
       [&] { jit([](Tensor t) { return autograd::apply<WritesUnmarked>(t * 1); })(x); },
-      "WritesUnmarked: forward() writes argument 0, cpu f32[3]; inside a traced function it must mark_dirty() and return it");
+      "WritesUnmarked: forward() writes argument 0, cpu f32[3]; inside a traced function it must mark_dirty() and "
+      "return it");
   const Tensor other = leaf({1});
   const auto wrong = [&](const auto& function, const char* message) {
     expect_error([&] { jit(function)(x, other); }, message);
@@ -95,7 +96,7 @@ TEST("what a traced custom function may not do is an error that names it") {
   wrong([](Tensor t, Tensor u) { return autograd::apply<Wrong<4>>(t, 1.0, u); }, "gave 4 gradients for 3 arguments");
   wrong([](Tensor t, Tensor u) { return autograd::apply<Wrong<3>>(t, 1.0, u); },
         "gave a gradient for argument 1, which is not a tensor");
-  wrong(
-      [](Tensor t, Tensor) { return autograd::apply<Shorter>(t); },
-      "ShorterBackward gave cpu f32[2] for the gradient of argument 0, whose sizes are [3]\n  at custom_function_limits_test.cpp:");
+  wrong([](Tensor t, Tensor) { return autograd::apply<Shorter>(t); },
+        "ShorterBackward gave cpu f32[2] for the gradient of argument 0, whose sizes are [3]\n  at "
+        "custom_function_limits_test.cpp:");
 }

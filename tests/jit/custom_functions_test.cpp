@@ -321,7 +321,7 @@ TEST("outputs without gradients, and functions that can be differentiated once o
   const Tensor x = leaf({3, 1});
   const auto [doubled, order] = f(x);
   expect(!order.requires_grad());
-  expect(order.to_vector<int64_t>() == std::vector<int64_t>{1, 0});
+  expect_equal(order.to_vector<int64_t>(), std::vector<int64_t>{1, 0});
   sum(doubled).backward();
   expect_near(values(x.grad()), {2, 2});
 

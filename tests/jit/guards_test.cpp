@@ -49,7 +49,7 @@ TEST("the default dtype") {
   const Dtype found = g().dtype();
   f(x);
   set_default_dtype(Dtype::f32);
-  expect(found == Dtype::f64);
+  expect_equal(found, Dtype::f64);
   expect_equal(cache_misses(f), 2);
 }
 
@@ -161,9 +161,9 @@ TEST("facts of captured tensors") {
   expect(!f(x).requires_grad());
   expect_equal(cache_misses(f), 2);
   w.set_data(ones({2}, {.dtype = Dtype::f64}));
-  expect(f(x).dtype() == Dtype::f64);
+  expect_equal(f(x).dtype(), Dtype::f64);
   w.set_data(ones({3, 2}));
-  expect(f(x).shape() == Shape({3, 2}));
+  expect_equal(f(x).shape(), Shape({3, 2}));
   expect_equal(cache_misses(f), 4);
 }
 

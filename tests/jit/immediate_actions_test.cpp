@@ -30,7 +30,7 @@ TEST("manual_seed() inside a jitted function seeds at each call, in the order of
   const auto jitted = jit(program);
   const Tensor x = zeros({2});
   const std::vector<float> eager = program(x).to_vector<float>();
-  for (int i = 0; i < 3; ++i) expect(jitted(x).to_vector<float>() == eager);
+  for (int i = 0; i < 3; ++i) expect_equal(jitted(x).to_vector<float>(), eager);
 }
 
 TEST("settings of the process are changed at each call") {
@@ -44,9 +44,9 @@ TEST("settings of the process are changed at each call") {
   });
   for (int i = 0; i < 3; ++i) {
     set_num_threads(2);
-    expect(jitted(ones({1})).dtype() == Dtype::f64);
-    expect(num_threads() == 3);
-    expect(default_dtype() == Dtype::f32);
+    expect_equal(jitted(ones({1})).dtype(), Dtype::f64);
+    expect_equal(num_threads(), 3);
+    expect_equal(default_dtype(), Dtype::f32);
   }
   set_num_threads(threads);
 }
@@ -73,7 +73,7 @@ TEST("counters are cleared and backwards forgotten at each call, and executors a
   });
   for (int i = 0; i < 3; ++i) {
     jit([](Tensor x) { return x + 1; })(ones({2}));
-    expect(counters()["unique_graphs"] > 0);
+    expect_greater(counters()["unique_graphs"], 0);
     cleared(ones({2}));
     // The piece behind the call is compiled once, after it.
     expect_equal(counters()["unique_graphs"], int64_t{i == 0});
@@ -153,7 +153,7 @@ TEST("hooks on arguments inside a jitted function are the argument's") {
   });
   const Tensor x = tensor({1.0}).requires_grad_();
   jitted(x).backward();
-  expect(calls == 1);
+  expect_equal(calls, 1);
   expect_error(
       [&] {
         jit([](Tensor y) {
@@ -191,7 +191,7 @@ TEST("a schedule and a scaler inside a jitted function go on at each call") {
   });
   for (int i = 1; i <= 3; ++i) {
     step(ones({1}));
-    expect(schedule.iteration() == i);
+    expect_equal(schedule.iteration(), i);
   }
   scaler.load_state_dict({{"scale", tensor(8.0)}, {"growth_tracker", tensor(0)}});
   expect_near(step(ones({1})).to_vector<float>(), {8});

@@ -55,7 +55,7 @@ TEST("statistics count calls and time phases") {
   expect_equal(stats.hits, 1);
   expect_equal(stats.misses, 1);
   expect(stats.total > 0 && stats.tracing > 0);
-  expect(stats.last_call > 0);
+  expect_greater(stats.last_call, 0);
 }
 
 TEST("before the first call there are no traces") {
@@ -97,8 +97,8 @@ TEST("what a user's transform gives is checked, whoever asked for it or not") {
   for (const bool is_differentiated : {false, true})
     expect_refused(
         grows,
-        "after \"User transform\", transform 0 of those given to with_transforms: the trace computation is broken, symbol 0 (torch.sin): "
-        "t0 is cpu f32[64, 64], its rule says cpu f32[2, 3]",
+        "after \"User transform\", transform 0 of those given to with_transforms: the trace computation is broken, "
+        "symbol 0 (torch.sin): t0 is cpu f32[64, 64], its rule says cpu f32[2, 3]",
         is_differentiated);
   expect_refused(
       [](const Trace& trace) {

@@ -35,7 +35,7 @@ TEST("a class number out of range in a fused loss names the loss and its line") 
   const std::string start = "cross_entropy(cpu f32[300, 97], cpu i64[300]): ";
   const std::string end = "\n  at messages_test.cpp:" + std::to_string(line);
   for (const std::string& message : {message_of([&] { loss(x, t); }), message_of([&] { jit(loss)(x, t); })}) {
-    expect(message.find(start) == 0);
+    expect_equal(message.find(start), 0);
     expect(contains(message, "-1"));
     expect(contains(message, end));
   }

@@ -73,7 +73,7 @@ TEST("a LLaMA block whose key-value cache grows is one compile") {
   const Tensor x = randn({3, 20, 32});
   const Tensor whole = block(x, cosines.narrow(0, 0, 20), sines.narrow(0, 0, 20));
   const auto [first, begun] = block.extend(x.narrow(1, 0, 1), cosines.narrow(0, 0, 1), sines.narrow(0, 0, 1),
-                                         {zeros({3, 2, 0, 8}), zeros({3, 2, 0, 8})});
+                                           {zeros({3, 2, 0, 8}), zeros({3, 2, 0, 8})});
   models::KeyValues past = begun;
   expect_near(first.to_vector<float>(), whole.narrow(1, 0, 1).contiguous().to_vector<float>(), 1e-5);
   for (int64_t position = 1; position < 20; ++position) {

@@ -127,7 +127,7 @@ TEST("a Transformer decoder layer") {
                0.007913863583, -0.281293514, -0.5291363615, -0.1154792737, -0.3585563764},
               1e-9);
   const nn::TransformerDecoder decoder(layer, 2);
-  expect(decoder(wave({3, 1, 4}), wave({2, 1, 4}, 1)).shape() == Shape({3, 1, 4}));
+  expect_equal(decoder(wave({3, 1, 4}), wave({2, 1, 4}, 1)).shape(), Shape({3, 1, 4}));
 }
 
 TEST("multi_head_attention_forward is the layer with given parameters") {

@@ -71,7 +71,7 @@ TEST("what a model shares inside, its clone shares inside") {
   const NoGrad no_grad;
   copy.head.fill_(7);
   expect_near(copy.rows.to_vector<float>(), {7, 7, 7, 7, 7, 7});
-  expect(model.head.to_vector<float>()[0] != 7);
+  expect_different(model.head.to_vector<float>()[0], 7);
 }
 
 TEST("a clone is trained alone, and can follow a model slowly") {

@@ -24,10 +24,10 @@ TEST("a convolutional network learns where a line is, jitted, and its statistics
   }
   expect_equal(cache_misses(loss), int64_t{1});
   const NoGrad no_grad;
-  expect(first > 0.4);
-  expect(last < 0.1);
+  expect_greater(first, 0.4);
+  expect_less(last, 0.1);
   expect_equal(model.first.norm.num_batches_tracked.item<int64_t>(), int64_t{41});
   models::Convnet evaluated = model;
   nn::eval(evaluated);
-  expect(evaluated.loss(images, classes).item<double>() < 0.3);
+  expect_less(evaluated.loss(images, classes).item<double>(), 0.3);
 }

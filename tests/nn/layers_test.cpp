@@ -45,7 +45,7 @@ TEST("a tensor that two members share is one parameter") {
 TEST("linear layers start as PyTorch's do") {
   manual_seed(3);
   const nn::Linear layer(100, 50);
-  expect(layer.weight.shape() == Shape({50, 100}));
+  expect_equal(layer.weight.shape(), Shape({50, 100}));
   expect(layer.weight.requires_grad() && layer.weight.is_leaf());
   const NoGrad no_grad;
   const double largest = amax(abs(layer.weight)).item<double>();
@@ -65,7 +65,7 @@ TEST("train and eval set every member named training") {
 TEST("a state goes from one model into another") {
   Model a, b;
   nn::load_state_dict(b, nn::state_dict(a));
-  expect(b.first.weight.to_vector<float>() == a.first.weight.to_vector<float>());
+  expect_equal(b.first.weight.to_vector<float>(), a.first.weight.to_vector<float>());
   expect(!b.first.weight.is_same(a.first.weight));
   auto state = nn::state_dict(a);
   state.erase("first.bias");
@@ -77,7 +77,7 @@ TEST("a model is converted where it stands") {
   const Model model;
   const Tensor weight = model.first.weight;
   nn::to(model, Dtype::bf16);
-  expect(weight.dtype() == Dtype::bf16);
+  expect_equal(weight.dtype(), Dtype::bf16);
   expect(weight.requires_grad());
 }
 
@@ -86,7 +86,7 @@ TEST("a small GPT gives scores, a loss near the entropy of a guess, and gradient
   models::Gpt gpt = models::make_gpt({.vocabulary = 11, .layers = 2, .heads = 2, .width = 8, .block = 6});
   const Tensor tokens = randint(0, 11, {3, 6});
   const Tensor scores = gpt(tokens);
-  expect(scores.shape() == Shape({3, 6, 11}));
+  expect_equal(scores.shape(), Shape({3, 6, 11}));
   const Tensor loss = gpt.loss(tokens, tokens);
   expect_near(loss.item<double>(), std::log(11.0), 0.05);
   loss.backward();
@@ -98,5 +98,5 @@ TEST("a GPT predicts each token from those before it") {
   const NoGrad no_grad;
   const Tensor a = gpt(tensor({{1, 2, 3, 4}})), b = gpt(tensor({{1, 2, 3, 9}}));
   const Tensor first_a = narrow(a, 1, 0, 3), first_b = narrow(b, 1, 0, 3);
-  expect(first_a.contiguous().to_vector<float>() == first_b.contiguous().to_vector<float>());
+  expect_equal(first_a.contiguous().to_vector<float>(), first_b.contiguous().to_vector<float>());
 }

@@ -227,7 +227,7 @@ TEST("LBFGS continues from its state") {
   optim::LBFGS second(Parameters{x}, {.max_iter = 4});
   second.load_state_dict(first.state_dict());
   for (int i = 0; i < 2; ++i) second.step(closure_of(second, x));
-  expect(values(x) == values(y));
+  expect_equal(values(x), values(y));
   x.set_grad(ones({2, 3}, {.dtype = Dtype::f64}));
   expect_error([&] { static_cast<optim::Optimizer&>(second).step(); }, "optimizer.step(closure)");
 }

@@ -42,7 +42,7 @@ TEST("an LSTM with a projection, without a batch, from a state") {
   expect_near(values(y), {-0.03503391941, -0.07756391732, 0.02093154285, 0.0282348616, 0.02599012243, -0.007379856496},
               1e-9);
   expect_near(values(std::get<1>(state)), {0.1746627899, -0.1063851635, 0.001607146599}, 1e-9);
-  expect(y.shape() == Shape({3, 2}));
+  expect_equal(y.shape(), Shape({3, 2}));
 }
 
 TEST("a GRU and plain recurrent layers") {
@@ -81,9 +81,9 @@ TEST("recurrent layers drop out between layers while training") {
   nn::GRU gru(2, 8, {.num_layers = 2, .dropout = 0.5});
   const Tensor x = ones({3, 1, 2});
   const auto run = [&] { return values(std::get<0>(gru(x))); };
-  expect(run() != run());
+  expect_different(run(), run());
   nn::eval(gru);
-  expect(run() == run());
+  expect_equal(run(), run());
 }
 
 TEST("recurrent layers refuse what does not fit") {

@@ -39,7 +39,7 @@ TEST("layers of different types stand behind one another") {
   const nn::Linear& first = *net[0].target<nn::Linear>();
   expect_near(values(net(x)), values(gelu(first(x)) * 2 + 1));
   expect_equal(net.size(), 4u);
-  expect(net[1].target<nn::Linear>() == nullptr);
+  expect_equal(net[1].target<nn::Linear>(), nullptr);
   expect(nn::Sequential()(x).is_same(x));
   expect_error([&] { net[4]; }, "there is no layer 4; it has 4");
   expect_error([&] { nn::AnyLayer()(x); }, "an AnyLayer without a layer is called");
@@ -61,18 +61,18 @@ TEST("states, copies and modes reach the layers of a Sequential") {
   nn::eval(a);
   nn::eval(b);
   const Tensor x = ones({2, 4});
-  expect(values(a(x)) == values(b(x)));
+  expect_equal(values(a(x)), values(b(x)));
   expect(!a.body[2].target<nn::Dropout>()->training);
   Model copy = nn::clone(a);
   sum(a(x)).backward();
   optim::SGD optimizer(nn::parameters(a), {.lr = 0.1});
   optimizer.step();
-  expect(values(copy(x)) == values(b(x)));
-  expect(values(a(x)) != values(b(x)));
+  expect_equal(values(copy(x)), values(b(x)));
+  expect_different(values(a(x)), values(b(x)));
   const Model shared = a;  // tensors are handles
-  expect(values(shared(x)) == values(a(x)));
+  expect_equal(values(shared(x)), values(a(x)));
   nn::to(a, Dtype::f64);
-  expect(a.body[0].target<nn::Linear>()->weight.dtype() == Dtype::f64);
+  expect_equal(a.body[0].target<nn::Linear>()->weight.dtype(), Dtype::f64);
 }
 
 TEST("a jitted Sequential is trained as an eager one") {
@@ -108,7 +108,7 @@ TEST("a state may be loaded in part") {
   const auto [missing, unexpected] = nn::load_state_dict(model, state, {.strict = false});
   expect_equal(missing, std::vector<std::string>{"body.0.bias"});
   expect_equal(unexpected, std::vector<std::string>{"head.weight"});
-  expect(values(nn::state_dict(model).at("body.3.bias")) == std::vector<float>{5, 6});
+  expect_equal(values(nn::state_dict(model).at("body.3.bias")), std::vector<float>{5, 6});
   expect_error([&] { nn::load_state_dict(model, state); },
                "body.0.bias is missing; head.weight is not part of the model");
   state["body.3.bias"] = ones({3});

@@ -63,7 +63,7 @@ TEST("instance_norm advances its statistics by the samples' mean") {
 TEST("running statistics keep their own dtype") {
   const Tensor mean = zeros({2}, {.dtype = Dtype::f32}), var = ones({2}, {.dtype = Dtype::f32});
   const Tensor y = nn::batch_norm(batch().to(Dtype::bf16), mean, var, {}, {}, true);
-  expect(y.dtype() == Dtype::bf16);
+  expect_equal(y.dtype(), Dtype::bf16);
   expect_near(mean.to_vector<float>(), {0.2, 0.5});
 }
 
@@ -89,7 +89,7 @@ TEST("batch_norm's gradients of both orders are those of f64, eager and compiled
     const std::vector<Tensor> given = gradients(Dtype::f32, is_compiled);
     for (size_t i = 0; i < given.size(); ++i) {
       const Tensor error = max(abs(given[i].detach().to(Dtype::f64) - exact[i].detach()));
-      expect(error.item<double>() < 2e-4 * max(abs(exact[i].detach())).item<double>());
+      expect_less(error.item<double>(), 2e-4 * max(abs(exact[i].detach())).item<double>());
     }
   }
 }

@@ -69,7 +69,7 @@ TEST("composites and their decompositions agree") {
 TEST("dropout drops and scales, and does nothing outside training") {
   manual_seed(3);
   const Tensor x = ones({1000});
-  expect(nn::dropout(x, 0.5, false).to_vector<float>() == x.to_vector<float>());
+  expect_equal(nn::dropout(x, 0.5, false).to_vector<float>(), x.to_vector<float>());
   const std::vector<float> dropped = nn::dropout(x, 0.25).to_vector<float>();
   int zeros = 0;
   for (const float value : dropped) {
@@ -85,8 +85,8 @@ TEST("draws repeat with the seed and differ from call to call") {
   manual_seed(7);
   const Tensor a = rand({16}), b = randn({16}), c = randint(0, 100, {16});
   manual_seed(7);
-  expect(a.to_vector<float>() == rand({16}).to_vector<float>());
-  expect(b.to_vector<float>() == randn({16}).to_vector<float>());
-  expect(c.to_vector<int64_t>() == randint(0, 100, {16}).to_vector<int64_t>());
-  expect(a.to_vector<float>() != rand({16}).to_vector<float>());
+  expect_equal(a.to_vector<float>(), rand({16}).to_vector<float>());
+  expect_equal(b.to_vector<float>(), randn({16}).to_vector<float>());
+  expect_equal(c.to_vector<int64_t>(), randint(0, 100, {16}).to_vector<int64_t>());
+  expect_different(a.to_vector<float>(), rand({16}).to_vector<float>());
 }

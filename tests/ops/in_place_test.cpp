@@ -13,7 +13,7 @@ TEST("in-place operators write into the tensor and advance its version") {
   const uint32_t before = x.impl()->storage->version;
   x.add_(1).mul_(2);
   expect_near(same.to_vector<float>(), {4, 6});
-  expect(x.impl()->storage->version > before);
+  expect_greater(x.impl()->storage->version, before);
   Tensor y = x;
   y += 1;
   y /= 2;
@@ -125,7 +125,8 @@ TEST("a value is assigned through slices and integers, eagerly and jitted") {
 TEST("an assignment to the result of an operator is refused, eagerly and jitted") {
   const auto program = [](Tensor x) { (x + 1) = 5; };
   const char* const message =
-      "x(…) = value writes into a copy that is dropped: the left side is the result of an operator, not an index of a tensor";
+      "x(…) = value writes into a copy that is dropped: the left side is the result of an operator, not an index of "
+      "a tensor";
   expect_error([&] { program(zeros({2, 3})); }, message);
   expect_error([&] { jit(program)(zeros({2, 3})); }, message);
 }

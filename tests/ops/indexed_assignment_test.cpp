@@ -98,7 +98,8 @@ TEST("a leaf that requires grad is not written through a list") {
       [&] {
         leaf({0, 1}) = 0;
       },
-      "a leaf tensor that requires grad is written in place: index_put_ on cpu f32[3]; wrap it in NoGrad, or write into a copy");
+      "a leaf tensor that requires grad is written in place: index_put_ on cpu f32[3]; wrap it in NoGrad, or write "
+      "into a copy");
   const NoGrad no_grad;
   leaf({0, 1}) = 0;
   expect_near(leaf.to_vector<float>(), {0, 0, 1});
@@ -125,21 +126,21 @@ TEST("values that do not fit, and types that do not hold them, are errors") {
 
 TEST("the operators & | ^ ~ and % work on tensors, with numbers on either side") {
   const Tensor a = tensor({true, true, false}), b = tensor({true, false, false}), n = tensor({5, -5, 6});
-  expect((a & b).to_vector<bool>() == std::vector<bool>{true, false, false});
-  expect((a | b).to_vector<bool>() == std::vector<bool>{true, true, false});
-  expect((a ^ b).to_vector<bool>() == std::vector<bool>{false, true, false});
-  expect((~a).to_vector<bool>() == std::vector<bool>{false, false, true});
-  expect((n & 3).to_vector<int64_t>() == std::vector<int64_t>{1, 3, 2});
-  expect((1 | n).to_vector<int64_t>() == std::vector<int64_t>{5, -5, 7});
-  expect((~n).to_vector<int64_t>() == std::vector<int64_t>{-6, 4, -7});
-  expect((n % 3).to_vector<int64_t>() == std::vector<int64_t>{2, 1, 0});
-  expect((7 % n).to_vector<int64_t>() == std::vector<int64_t>{2, -3, 1});
+  expect_equal((a & b).to_vector<bool>(), std::vector<bool>{true, false, false});
+  expect_equal((a | b).to_vector<bool>(), std::vector<bool>{true, true, false});
+  expect_equal((a ^ b).to_vector<bool>(), std::vector<bool>{false, true, false});
+  expect_equal((~a).to_vector<bool>(), std::vector<bool>{false, false, true});
+  expect_equal((n & 3).to_vector<int64_t>(), std::vector<int64_t>{1, 3, 2});
+  expect_equal((1 | n).to_vector<int64_t>(), std::vector<int64_t>{5, -5, 7});
+  expect_equal((~n).to_vector<int64_t>(), std::vector<int64_t>{-6, 4, -7});
+  expect_equal((n % 3).to_vector<int64_t>(), std::vector<int64_t>{2, 1, 0});
+  expect_equal((7 % n).to_vector<int64_t>(), std::vector<int64_t>{2, -3, 1});
   expect_near((tensor({5.5, -5.5}) % 3.0).to_vector<float>(), {2.5, 0.5});
   Tensor bits = tensor({5, 6});
   bits &= 4;
   bits |= 1;
   bits ^= 2;
-  expect(bits.to_vector<int64_t>() == std::vector<int64_t>{7, 7});
+  expect_equal(bits.to_vector<int64_t>(), std::vector<int64_t>{7, 7});
   expect_near(
       jit([](Tensor x) { return (x > 1) & ~(x > 2); })(tensor({1.0, 2.0, 3.0})).to(Dtype::f32).to_vector<float>(),
       {0, 1, 0});
@@ -149,13 +150,13 @@ TEST("the operators & | ^ ~ and % work on tensors, with numbers on either side")
 
 TEST("sizes are given one by one, too") {
   const Tensor x = arange(6.0);
-  expect(x.view(3, 2).sizes() == Shape{3, 2});
-  expect(x.reshape(2, 1, -1).shape() == Shape{2, 1, 3});
-  expect(x.view(3, 2).permute(1, 0).shape() == Shape{2, 3});
-  expect(permute(x.view(3, 2), 1, 0).shape() == Shape{2, 3});
-  expect(x.view(6, 1).expand(6, 4).shape() == Shape{6, 4});
-  expect(x.repeat(2, 2).shape() == Shape{2, 12});
-  expect(x.view(3, 2).flip(0, 1).to_vector<float>()[0] == 5);
-  expect(x.dim() == 1);
-  expect(x.data_ptr<float>() == x.data<float>());
+  expect_equal(x.view(3, 2).sizes(), Shape{3, 2});
+  expect_equal(x.reshape(2, 1, -1).shape(), Shape{2, 1, 3});
+  expect_equal(x.view(3, 2).permute(1, 0).shape(), Shape{2, 3});
+  expect_equal(permute(x.view(3, 2), 1, 0).shape(), Shape{2, 3});
+  expect_equal(x.view(6, 1).expand(6, 4).shape(), Shape{6, 4});
+  expect_equal(x.repeat(2, 2).shape(), Shape{2, 12});
+  expect_equal(x.view(3, 2).flip(0, 1).to_vector<float>()[0], 5);
+  expect_equal(x.dim(), 1);
+  expect_equal(x.data_ptr<float>(), x.data<float>());
 }

@@ -21,7 +21,7 @@ TEST("indexes are integers, slices, Ellipsis and None") {
   expect_equal(x(None, 0, None).shape(), Shape{1, 1, 3, 4});
   expect_equal(values(x(0, 0, Slice({}, {}, 3))), std::vector<int64_t>{0, 3});
   expect_equal(values(x[1](2)), std::vector<int64_t>{20, 21, 22, 23});
-  expect(x(0).impl()->storage == x.impl()->storage);
+  expect_equal(x(0).impl()->storage, x.impl()->storage);
   expect_error([&] { x(0, 0, 0, 0); }, "too many indexes: 4 for a tensor of 3 dimensions");
   expect_error([&] { x(Ellipsis, Ellipsis); }, "at most one Ellipsis");
   expect_error([&] { x(2); }, "index 2 is out of range");

@@ -65,10 +65,10 @@ TEST("a composite of three tensors promotes all of them together, in traces too"
                number = ones({}, {.dtype = Dtype::i32});
   const auto product = [](Tensor a, Tensor b, Tensor c) { return addcmul(a, b, c); };
   const auto quotient = [](Tensor a, Tensor b, Tensor c) { return addcdiv(a, b, c); };
-  expect(product(whole, flags, number).dtype() == Dtype::f64);
-  expect(jit(product)(whole, flags, number).dtype() == Dtype::f64);
-  expect(quotient(whole, flags, number).dtype() == Dtype::f64);
-  expect(jit(quotient)(whole, flags, number).dtype() == Dtype::f64);
+  expect_equal(product(whole, flags, number).dtype(), Dtype::f64);
+  expect_equal(jit(product)(whole, flags, number).dtype(), Dtype::f64);
+  expect_equal(quotient(whole, flags, number).dtype(), Dtype::f64);
+  expect_equal(jit(quotient)(whole, flags, number).dtype(), Dtype::f64);
 }
 
 TEST("numbers count by category alone") {
@@ -113,7 +113,7 @@ TEST("dims count from the front or the back") {
 TEST("xlogy computes in the dtype its operands have in common") {
   const Tensor halves = tensor({0.5, 2.0}).to(f16), bytes = tensor({3, 1}).to(u8);
   const Tensor result = xlogy(halves, bytes);
-  expect(result.dtype() == f16);
+  expect_equal(result.dtype(), f16);
   expect_near(result.to(f32).to_vector<float>(), {0.5493f, 0}, 1e-3);
-  expect(xlogy(bytes, bytes).dtype() == f32);
+  expect_equal(xlogy(bytes, bytes).dtype(), f32);
 }

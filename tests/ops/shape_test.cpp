@@ -28,7 +28,7 @@ TEST("reshape fills in -1 and says which shapes do not fit") {
 TEST("reshape is a view where strides allow, else a copy") {
   const Tensor x = counted({2, 3, 4});
   const Tensor split_last = x.transpose(0, 1).reshape({3, 2, 2, 2});
-  expect(split_last.impl()->storage == x.impl()->storage);
+  expect_equal(split_last.impl()->storage, x.impl()->storage);
   const Tensor joined = x.transpose(0, 1).reshape({6, 4});
   expect(!(joined.impl()->storage == x.impl()->storage));
   expect_equal(joined.select(0, 1).to_vector<int64_t>(), std::vector<int64_t>{12, 13, 14, 15});
@@ -39,9 +39,9 @@ TEST("reshape is a view where strides allow, else a copy") {
 TEST("reshape's strides follow blocks of dimensions without gaps") {
   Sizes strides;
   expect(reshape_strides({2, 3, 4}, {12, 4, 1}, {6, 4}, strides));
-  expect(strides == Sizes{4, 1});
+  expect_equal(strides, Sizes{4, 1});
   expect(reshape_strides({4, 3}, {1, 4}, {2, 2, 3}, strides));
-  expect(strides == Sizes{2, 1, 4});
+  expect_equal(strides, Sizes{2, 1, 4});
   expect(!reshape_strides({4, 3}, {1, 4}, {12}, strides));
   expect(reshape_strides({3, 1}, {2, 7}, {1, 3, 1}, strides));
 }
@@ -49,7 +49,7 @@ TEST("reshape's strides follow blocks of dimensions without gaps") {
 TEST("views share storage and have PyTorch's sizes") {
   const Tensor x = counted({2, 3, 4});
   expect_equal(permute(x, {2, 0, -2}).shape(), Shape{4, 2, 3});
-  expect(strides_of(permute(x, {2, 0, 1})) == Sizes{1, 12, 4});
+  expect_equal(strides_of(permute(x, {2, 0, 1})), Sizes{1, 12, 4});
   expect_equal(transpose(x, 0, -1).shape(), Shape{4, 3, 2});
   expect_equal(x.select(1, -1).to_vector<int64_t>(), std::vector<int64_t>{8, 9, 10, 11, 20, 21, 22, 23});
   expect_equal(x.narrow(2, 1, 2).select(0, 0).to_vector<int64_t>(), std::vector<int64_t>{1, 2, 5, 6, 9, 10});
@@ -61,7 +61,7 @@ TEST("views share storage and have PyTorch's sizes") {
   expect_equal(unflatten(x, 2, {2, -1}).shape(), Shape{2, 3, 2, 2});
   expect_equal(movedim(x, 0, 2).shape(), Shape{3, 4, 2});
   expect_equal(x.flatten().unsqueeze(0).t().shape(), Shape{24, 1});
-  expect(x.contiguous().impl()->storage == x.impl()->storage);
+  expect_equal(x.contiguous().impl()->storage, x.impl()->storage);
   expect(x.transpose(0, 1).contiguous().is_contiguous());
 }
 

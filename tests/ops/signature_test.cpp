@@ -14,7 +14,7 @@ TEST("a signature is parsed") {
   expect_equal(signature.qualified_name, "torch.sum");
   expect_equal(signature.name, "sum");
   expect_equal(signature.parameter_count, 4);
-  expect(signature.parameters[1].type == Parameter::Type::integers);
+  expect_equal(signature.parameters[1].type, Parameter::Type::integers);
   expect(signature.parameters[1].optional);
   expect_equal(signature.parameters[1].default_text, "None");
   expect_equal(signature.parameters[2].default_text, "False");
@@ -54,13 +54,13 @@ TEST("every operator has a unique name, a documented purpose and rules") {
 }
 
 TEST("operators are found by short and full names") {
-  expect(find_symbol("sum") == find_symbol("torch.sum"));
-  expect(find_symbol("gelu") == find_symbol("torch.nn.functional.gelu"));
-  expect(find_symbol("nn.functional.gelu") == find_symbol("gelu"));
-  expect(find_symbol("torch.relu") == find_symbol("nn.functional.relu"));
-  expect(find_symbol("prims.mul") == find_symbol("mul"));
-  expect(find_symbol("linalg.vector_norm") != nullptr);
-  expect(find_symbol("vector_norm") == find_symbol("linalg.vector_norm"));
-  expect(find_symbol("no_such_operator") == nullptr);
+  expect_equal(find_symbol("sum"), find_symbol("torch.sum"));
+  expect_equal(find_symbol("gelu"), find_symbol("torch.nn.functional.gelu"));
+  expect_equal(find_symbol("nn.functional.gelu"), find_symbol("gelu"));
+  expect_equal(find_symbol("torch.relu"), find_symbol("nn.functional.relu"));
+  expect_equal(find_symbol("prims.mul"), find_symbol("mul"));
+  expect_different(find_symbol("linalg.vector_norm"), nullptr);
+  expect_equal(find_symbol("vector_norm"), find_symbol("linalg.vector_norm"));
+  expect_equal(find_symbol("no_such_operator"), nullptr);
   expect(find_symbol("prims.std") == nullptr, "std is not a primitive");
 }

@@ -65,12 +65,12 @@ TEST("every operator refuses an undefined tensor for each parameter that must be
       } catch (const UserError& error) {
         message = error.what();
       }
-      expect(message.find(std::string(symbol->name()) + "(") == 0);
-      expect(message.find(wanted) != std::string::npos);
+      expect_equal(message.find(std::string(symbol->name()) + "("), 0);
+      expect_different(message.find(wanted), std::string::npos);
       ++refused;
     }
   }
-  expect(refused > 400);
+  expect_greater(refused, 400);
 }
 
 TEST("operators of C++ name the operand that is undefined") {

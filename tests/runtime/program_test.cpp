@@ -42,7 +42,7 @@ TEST("a chain of kernels reuses its memory and gives fresh results") {
   const Tensor ones = tensor(std::vector<float>(16, 1));
   const std::vector<Tensor> first = run(program, {ones}), second = run(program, {ones});
   expect_equal(first[0].to_vector<float>(), std::vector<float>(16, 1024));
-  expect(first[0].data<float>() != second[0].data<float>());
+  expect_different(first[0].data<float>(), second[0].data<float>());
   expect_equal(ones.to_vector<float>(), std::vector<float>(16, 1));
 }
 
@@ -116,7 +116,7 @@ TEST("a returned view shares the storage of the returned value") {
   const Value flipped = t.flip(sum), line = t.line(sum);
   const Program program(t.give({sum, flipped, t.join({line}, 0, 6)}));
   const std::vector<Tensor> results = run(program, {matrix()});
-  expect(results[0].impl()->storage == results[1].impl()->storage);
+  expect_equal(results[0].impl()->storage, results[1].impl()->storage);
   expect_equal(results[1].to_vector<float>(), std::vector<float>({2, 8, 4, 10, 6, 12}));
   expect_equal(results[2].to_vector<float>(), std::vector<float>({2, 4, 6, 8, 10, 12}));
 }
@@ -191,8 +191,8 @@ TEST("the last call's inputs are remembered") {
   run(program, {transposed(tensor({{1.0, 4.0}, {2.0, 5.0}, {3.0, 6.0}}))});
   const std::vector<InputRecord> inputs = program.last_inputs();
   expect_equal(inputs.size(), 1u);
-  expect(inputs[0].strides == Sizes({1, 2}));
-  expect(inputs[0].sizes == Sizes({2, 3}));
+  expect_equal(inputs[0].strides, Sizes({1, 2}));
+  expect_equal(inputs[0].sizes, Sizes({2, 3}));
 }
 
 TEST("inputs of other types or sizes are refused") {

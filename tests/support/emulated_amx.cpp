@@ -156,7 +156,7 @@ void emulate(int, siginfo_t*, void* given) {
 
 }  // namespace
 
-EmulatedAmx::EmulatedAmx() : is_needed_(!codegen::matrix_unit_is_usable()) {
+EmulatedAmx::EmulatedAmx() : is_needed_(!codegen::amx_is_usable()) {
   if (!is_needed_) return;
   struct sigaction action {};
   action.sa_sigaction = emulate;

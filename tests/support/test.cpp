@@ -1,8 +1,9 @@
 #include "support/test.h"
 
-#include <chrono>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <fstream>
 
 #include "support/expected_text.h"
 
@@ -45,6 +46,10 @@ void fail(const std::string& message, SourceLocation at) {
   std::printf("%s:%d: %s\n", at.file, at.line, message.c_str());
 }
 
+void fail_relation(const std::string& left, const char* relation, const std::string& right, SourceLocation at) {
+  fail("expected " + left + ' ' + relation + ' ' + right, at);
+}
+
 bool expect(bool condition, SourceLocation at) { return expect(condition, "an expectation does not hold", at); }
 bool expect(bool condition, const std::string& message, SourceLocation at) {
   if (!condition) fail(message, at);
@@ -83,31 +88,62 @@ bool expect_python(const Trace& trace, std::string_view expected, SourceLocation
   return expect_text(trace.python({.time = false, .source = false}), expected, at);
 }
 
-int run_all(const std::vector<std::string_view>& filters) {
-  int passed = 0, failed = 0;
-  for (const Case& test : cases()) {
-    bool chosen = filters.empty();
-    for (const std::string_view filter : filters)
-      chosen = chosen || std::string_view(test.sentence).find(filter) != std::string_view::npos ||
-               base_name(test.file).find(filter) != std::string_view::npos;
-    if (!chosen) continue;
-    failures_of_running_test = 0;
-    try {
-      test.body();
-    } catch (const std::exception& error) {
-      fail(std::string("an exception ended the test: ") + error.what(), {test.file, 0});
-    }
-    failures_of_running_test ? ++failed : ++passed;
-    if (failures_of_running_test)
-      std::printf("FAILED %s: %s\n\n", std::string(base_name(test.file)).c_str(), test.sentence);
-    std::fflush(stdout);
+namespace {
+
+// "jit_test.cpp: a sentence", by which CTest knows a case.
+std::string name_of(const Case& test) { return std::string(base_name(test.file)) + ": " + test.sentence; }
+
+bool is_chosen(const Case& test, const std::vector<std::string_view>& filters) {
+  if (filters.size() == 2 && filters[0] == "--case") return filters[1] == name_of(test);
+  const std::string_view sentence = test.sentence, file = base_name(test.file);
+  return filters.empty() || std::any_of(filters.begin(), filters.end(), [&](std::string_view filter) {
+           return sentence.find(filter) != std::string_view::npos || file.find(filter) != std::string_view::npos;
+         });
+}
+
+// Returns true if it passes.
+bool run(const Case& test) {
+  failures_of_running_test = 0;
+  try {
+    test.body();
+  } catch (const std::exception& error) {
+    fail(std::string("an exception ended the test: ") + error.what(), {test.file, 0});
   }
+  if (failures_of_running_test != 0) std::printf("FAILED %s\n\n", name_of(test).c_str());
+  std::fflush(stdout);
+  return failures_of_running_test == 0;
+}
+
+int run_chosen(const std::vector<std::string_view>& filters) {
+  int passed = 0, failed = 0;
+  for (const Case& test : cases())
+    if (is_chosen(test, filters)) run(test) ? ++passed : ++failed;
   if (const int rewritten = write_expected_texts()) std::printf("%d expected texts rewritten\n", rewritten);
   std::printf("%d passed, %d failed\n", passed, failed);
   if (passed + failed == 0 && !filters.empty()) return 2;
   return failed ? 1 : 0;
 }
 
+// Writes a CTest entry for each case. The including file sets the properties that all of them have.
+int write_ctest_entries(const char* program, const char* path, const std::string& prefix) {
+  std::ofstream out(path);
+  for (const Case& test : cases()) {
+    const std::string entry = "[==[" + prefix + "/" + name_of(test) + "]==]";
+    out << "add_test(" << entry << " [==[" << program << "]==] --case [==[" << name_of(test) << "]==])\n"
+        << "set_tests_properties(" << entry
+        << " PROPERTIES LABELS \"${case_labels}\" TIMEOUT ${case_timeout} ENVIRONMENT \"${case_environment}\")\n";
+  }
+  return out.good() ? 0 : 1;
+}
+
+}  // namespace
+
+int main_of_tests(int count, char** arguments) {
+  if (count == 4 && std::string_view(arguments[1]) == "--ctest")
+    return write_ctest_entries(arguments[0], arguments[2], arguments[3]);
+  return run_chosen({arguments + 1, arguments + count});
+}
+
 }  // namespace fulgurite::test
 
-int main(int count, char** arguments) { return fulgurite::test::run_all({arguments + 1, arguments + count}); }
+int main(int count, char** arguments) { return fulgurite::test::main_of_tests(count, arguments); }

@@ -17,7 +17,8 @@
 ///   }
 ///
 /// A failed expectation prints what was compared and where, and the test goes on. The program's arguments choose the
-/// tests whose sentence or file name contains one of them. With UPDATE_EXPECT=1 in the environment, the literals of
+/// tests whose sentence or file name contains one of them; `--case "FILE: SENTENCE"` runs one, as CTest does, and
+/// `--ctest FILE NAME` writes CTest's entries. With UPDATE_EXPECT=1 in the environment, the literals of
 /// expect_text and expect_trace that differ are rewritten in the source.
 namespace fulgurite::test {
 
@@ -46,6 +47,8 @@ template <class T>
 std::string show(const T& value) {
   if constexpr (std::is_same_v<T, bool>) {
     return value ? "true" : "false";
+  } else if constexpr (std::is_same_v<T, std::nullptr_t>) {
+    return "null";
   } else if constexpr (std::is_convertible_v<T, std::string_view>) {
     return '"' + std::string(std::string_view(value)) + '"';
   } else if constexpr (Streamable<T>) {
@@ -78,6 +81,46 @@ bool expect_equal(const Actual& actual, const Expected& expected, SourceLocation
   else equal = static_cast<bool>(actual == expected);
   if (!equal) fail("expected " + show(expected) + "\n       got " + show(actual), at);
   return equal;
+}
+
+void fail_relation(const std::string& left, const char* relation, const std::string& right, SourceLocation at);
+/// The comparisons of expect_less and its kin: `relation` is their sign in the message.
+template <class Left, class Right, class Compare>
+bool expect_relation(const Left& left, const Right& right, const char* relation, Compare compare, SourceLocation at) {
+  bool holds;
+  if constexpr (std::is_integral_v<Left> && std::is_integral_v<Right>) {
+    using Common = std::common_type_t<Left, Right>;
+    holds = compare(static_cast<Common>(left), static_cast<Common>(right));
+  } else {
+    holds = compare(left, right);
+  }
+  if (!holds) fail_relation(show(left), relation, show(right), at);
+  return holds;
+}
+template <class Left, class Right>
+bool expect_less(const Left& left, const Right& right, SourceLocation at = SourceLocation::here()) {
+  return expect_relation(
+      left, right, "<", [](const auto& a, const auto& b) { return a < b; }, at);
+}
+template <class Left, class Right>
+bool expect_at_most(const Left& left, const Right& right, SourceLocation at = SourceLocation::here()) {
+  return expect_relation(
+      left, right, "<=", [](const auto& a, const auto& b) { return a <= b; }, at);
+}
+template <class Left, class Right>
+bool expect_greater(const Left& left, const Right& right, SourceLocation at = SourceLocation::here()) {
+  return expect_relation(
+      left, right, ">", [](const auto& a, const auto& b) { return a > b; }, at);
+}
+template <class Left, class Right>
+bool expect_at_least(const Left& left, const Right& right, SourceLocation at = SourceLocation::here()) {
+  return expect_relation(
+      left, right, ">=", [](const auto& a, const auto& b) { return a >= b; }, at);
+}
+template <class Left, class Right>
+bool expect_different(const Left& left, const Right& right, SourceLocation at = SourceLocation::here()) {
+  return expect_relation(
+      left, right, "!=", [](const auto& a, const auto& b) { return a != b; }, at);
 }
 
 /// |actual - expected| <= tolerance * max(1, |expected|); NaN equals NaN.
@@ -126,8 +169,13 @@ bool expect_python(const Trace& trace, std::string_view expected, SourceLocation
 }  // namespace fulgurite::test
 
 using fulgurite::test::expect;
+using fulgurite::test::expect_at_least;
+using fulgurite::test::expect_at_most;
+using fulgurite::test::expect_different;
 using fulgurite::test::expect_equal;
 using fulgurite::test::expect_error;
+using fulgurite::test::expect_greater;
+using fulgurite::test::expect_less;
 using fulgurite::test::expect_near;
 using fulgurite::test::expect_python;
 using fulgurite::test::expect_text;

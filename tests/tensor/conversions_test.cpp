@@ -92,7 +92,7 @@ TEST("filling refuses numbers that the dtype does not hold") {
   for (const double number : {infinity, -infinity, not_a_number}) expect(!isfinite(full({1}, number)).item<bool>());
   expect_equal(element(full({1}, -255, u8)), 1.0);
   expect_equal(element(full({1}, 127.9, i8)), 127.0);
-  expect(element(full({1}, not_a_number, {.dtype = Dtype::boolean})) == 1.0);
+  expect_equal(element(full({1}, not_a_number, {.dtype = Dtype::boolean})), 1.0);
   expect(std::isinf(element(full({1}, 1e6, {.dtype = Dtype::f16}))));
 }
 

@@ -28,7 +28,8 @@ TEST("promotion is torch.promote_types") {
 }
 
 TEST("dtypes and devices are read from their names") {
-  for (int i = 0; i < dtype_count; ++i) expect(dtype_from_name(name(static_cast<Dtype>(i))) == static_cast<Dtype>(i));
+  for (int i = 0; i < dtype_count; ++i)
+    expect_equal(dtype_from_name(name(static_cast<Dtype>(i))), static_cast<Dtype>(i));
   expect_error([] { dtype_from_name("float"); }, "there is no dtype \"float\"");
   expect_equal(Device("cuda:1").name(), "cuda:1");
   expect_equal(Device("cuda").name(), "cuda:0");

@@ -18,7 +18,7 @@ TEST("from_blob reads and writes the caller's memory") {
   expect_near(x(0).to_vector<float>(), {10, 2, 3});
   x(1) = 0;
   expect_near(memory, {10, 2, 3, 0, 0, 0});
-  expect(x.data<float>() == memory.data());
+  expect_equal(x.data<float>(), memory.data());
 }
 
 TEST("from_blob accepts strides, dtypes and requires_grad") {

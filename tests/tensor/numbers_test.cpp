@@ -46,12 +46,12 @@ TEST("a shape of more than six sizes moves to the heap and back") {
   expect_equal(shape.text(), "[0, 1, 2, 3, 4, 5, 6, 7, 8]");
   const Shape copy = shape;
   Shape moved = std::move(shape);
-  expect(copy == moved);
+  expect_equal(copy, moved);
   moved.erase(0);
   moved.insert(2, 42);
   expect_equal(moved.text(), "[1, 2, 42, 3, 4, 5, 6, 7, 8]");
   moved.resize(2);
-  expect(moved == Shape({1, 2}));
+  expect_equal(moved, Shape({1, 2}));
   moved = copy;
   expect_equal(moved.size(), 9u);
 }

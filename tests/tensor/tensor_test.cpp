@@ -25,13 +25,13 @@ Tensor transposed(const Tensor& x) {
 }  // namespace
 
 TEST("braces make tensors of the usual dtypes, vectors keep theirs") {
-  expect(tensor({1.0, 2.0}).dtype() == Dtype::f32);
-  expect(tensor({1, 2}).dtype() == Dtype::i64);
-  expect(tensor({true, false}).dtype() == Dtype::boolean);
-  expect(tensor(std::vector<double>{1, 2}).dtype() == Dtype::f64);
-  expect(tensor(std::vector<uint8_t>{1, 2}).dtype() == Dtype::u8);
-  expect(tensor({{1, 2.5}, {3, 4}}).dtype() == Dtype::f32);
-  expect(tensor({1, 2}, {.dtype = Dtype::bf16}).dtype() == Dtype::bf16);
+  expect_equal(tensor({1.0, 2.0}).dtype(), Dtype::f32);
+  expect_equal(tensor({1, 2}).dtype(), Dtype::i64);
+  expect_equal(tensor({true, false}).dtype(), Dtype::boolean);
+  expect_equal(tensor(std::vector<double>{1, 2}).dtype(), Dtype::f64);
+  expect_equal(tensor(std::vector<uint8_t>{1, 2}).dtype(), Dtype::u8);
+  expect_equal(tensor({{1, 2.5}, {3, 4}}).dtype(), Dtype::f32);
+  expect_equal(tensor({1, 2}, {.dtype = Dtype::bf16}).dtype(), Dtype::bf16);
   expect_equal(tensor({{1.0, 2.0, 3.0}, {4.0, 5.0, 6.0}}).shape(), Shape({2, 3}));
   expect_equal(tensor(3.0).shape(), Shape());
   expect_equal(tensor({}).shape(), Shape({0}));
@@ -74,7 +74,7 @@ TEST("handles share the tensor, set_data shares the storage") {
   expect_equal(same.name(), "weights");
   x.set_data(y);
   expect_equal(same.shape(), Shape({1, 1}));
-  expect(same.data<float>() == y.data<float>());
+  expect_equal(same.data<float>(), y.data<float>());
   same.requires_grad_();
   expect(x.requires_grad());
   expect_error([] { tensor(1).requires_grad_(); }, "only tensors of a floating dtype");
@@ -84,14 +84,14 @@ TEST("contiguity ignores dimensions of size one and empty tensors") {
   expect(has_contiguous_strides(Sizes{2, 1, 3}, Sizes{3, 77, 1}));
   expect(has_contiguous_strides(Sizes{2, 0}, Sizes{5, 9}));
   expect(!has_contiguous_strides(Sizes{2, 3}, Sizes{1, 2}));
-  expect(contiguous_strides(Sizes{2, 0, 3}) == Sizes({3, 3, 1}));
+  expect_equal(contiguous_strides(Sizes{2, 0, 3}), Sizes({3, 3, 1}));
 }
 
 TEST("memory is aligned, given out again and counted") {
   const int64_t before = allocator_statistics().in_use;
   void* block = allocate(1000);
   expect_equal(reinterpret_cast<uintptr_t>(block) % 64, 0u);
-  expect(allocator_statistics().in_use >= before + 1000);
+  expect_at_least(allocator_statistics().in_use, before + 1000);
   deallocate(block, 1000);
   expect_equal(allocator_statistics().in_use, before);
   for (const size_t bytes : {size_t{0}, size_t{1}, size_t{512}, size_t{513}, size_t{5} << 20}) {
@@ -112,15 +112,15 @@ TEST("a large block that was freed serves other sizes") {
   void* const smallest = LargeBlocks::make(160 * kibibyte);
   char* const small = static_cast<char*>(LargeBlocks::make(3 * mebibyte));
   char* const large = static_cast<char*>(LargeBlocks::make(12 * mebibyte));
-  expect(blocks.take(3 * mebibyte) == nullptr);
+  expect_equal(blocks.take(3 * mebibyte), nullptr);
   blocks.put(smallest);
-  expect(blocks.take(161 * kibibyte) == nullptr);  // too small, and not made of pages that could be moved
+  expect_equal(blocks.take(161 * kibibyte), nullptr);  // too small, and not made of pages that could be moved
   blocks.put(large);
-  expect(blocks.take(6 * mebibyte) == nullptr);  // half of it would be idle
+  expect_equal(blocks.take(6 * mebibyte), nullptr);  // half of it would be idle
   blocks.put(small);
-  expect(blocks.take(3 * mebibyte) == small);
-  expect(blocks.take(7 * mebibyte) == large);
-  expect(blocks.take(100 * kibibyte) == smallest);
+  expect_equal(blocks.take(3 * mebibyte), small);
+  expect_equal(blocks.take(7 * mebibyte), large);
+  expect_equal(blocks.take(100 * kibibyte), smallest);
   expect_equal(blocks.kept_bytes(), size_t{0});
   blocks.put(smallest);
   blocks.put(large);
@@ -129,7 +129,7 @@ TEST("a large block that was freed serves other sizes") {
   blocks.put(small);
   blocks.release_down_to(4 * mebibyte);  // those that were kept longest go
   expect_equal(blocks.kept_bytes(), 3 * mebibyte);
-  expect(blocks.take(3 * mebibyte) == small);
+  expect_equal(blocks.take(3 * mebibyte), small);
 
   small[0] = 'a';
   small[3 * mebibyte - 1] = 'z';

@@ -11,8 +11,8 @@ TEST("a value keeps what it was made of") {
   expect_equal(static_cast<double>(Value(0.5).floating()), 0.5);
   expect(Value(true).boolean().hint());
   expect_equal(Value("text").string(), "text");
-  expect(Value(Dtype::bf16).dtype() == Dtype::bf16);
-  expect(Value(Device("cuda:3")).device() == Device("cuda:3"));
+  expect_equal(Value(Dtype::bf16).dtype(), Dtype::bf16);
+  expect_equal(Value(Device("cuda:3")).device(), Device("cuda:3"));
   expect_equal(Value(Shape{2, 3}).list().size(), 2u);
   expect(Value().is_none());
   const Slice slice = Value(Slice(1, {}, 2)).slice();
@@ -24,15 +24,15 @@ TEST("a value keeps what it was made of") {
 }
 
 TEST("values are equal when their constants and proxies are") {
-  expect(Value(Shape{1, 2}) == Value(std::vector<Value>{1, 2}));
+  expect_equal(Value(Shape{1, 2}), Value(std::vector<Value>{1, 2}));
   expect_equal(Value(Shape{1, 2}).hash(), Value(std::vector<Value>{1, 2}).hash());
   expect(!(Value(1) == Value(1.0)));
   expect(!(Value(0.0) == Value(-0.0)));
-  expect(Value(NAN) == Value(NAN));
+  expect_equal(Value(NAN), Value(NAN));
   const detail::Ref<TensorProxy> a(new TensorProxy), b(new TensorProxy);
   a->id = 1;
   b->id = 2;
-  expect(Value(a) == Value(a));
+  expect_equal(Value(a), Value(a));
   expect(!(Value(a) == Value(b)));
   expect(!(Value(a) == Value()));
 }
@@ -44,7 +44,7 @@ TEST("a value of a concrete tensor gives it back") {
   const Tensor back = value;
   expect(back.is_same(x));
   expect_equal(value.tensor().type_text(), "cpu f32[2]");
-  expect(value == Value(x));
+  expect_equal(value, Value(x));
   expect(!(value == Value(tensor({1.0, 2.0}))));
   expect(Value(Tensor()).is_none());
 }

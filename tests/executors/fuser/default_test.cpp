@@ -81,5 +81,5 @@ TEST("a long chain of lines none of which moves much is not looked through for r
   const size_t stages = stages_of(tiny);
   expect_equal(fusions_in(last_traces(f).back()), 0);
   expect(stages_of(larger) > stages, "64 lines of 8 KB are worth a kernel");
-  expect(fusions_in(last_traces(f).back()) > 0);
+  expect_greater(fusions_in(last_traces(f).back()), 0);
 }

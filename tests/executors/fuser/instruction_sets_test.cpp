@@ -19,7 +19,7 @@ constexpr long rows = 19, columns = 37, sums_stride = columns * 8;
 std::vector<float> run_on(InstructionSet set, const std::string& text, const std::vector<float>& x) {
   codegen::KernelSource source{"fusion0", text, text + std::to_string(static_cast<int>(set))};
   const auto functions = codegen::compile_kernels({&source, 1}, {set});
-  if (!expect(functions.size() == 1)) return {};
+  if (!expect_equal(functions.size(), 1)) return {};
   std::vector<float> results(rows * columns + rows), sums(sums_stride);
   const auto bytes = [](const float* data) { return const_cast<char*>(reinterpret_cast<const char*>(data)); };
   const kernels::Operand operands[] = {{bytes(x.data()), {columns * 4}},

@@ -48,7 +48,7 @@ void run_on(InstructionSet set, bool streams, Memory& to) {
   codegen::KernelSource source{"fusion0", text, text + std::to_string(static_cast<int>(set))};
   source.is_wide = true;
   const auto functions = codegen::compile_kernels({&source, 1}, {set});
-  if (!expect(functions.size() == 1)) return;
+  if (!expect_equal(functions.size(), 1)) return;
   float x[rows * columns];
   for (long i = 0; i < rows * columns; ++i) x[i] = static_cast<float>(i) * 0.37f - 20;
   constexpr long sizes[results] = {4, 2, 2, 2, 4, 1, 8};
@@ -83,7 +83,7 @@ TEST("every instruction set streams what it stores") {
     run_on(set, false, stored);
     run_on(set, true, streamed);
     expect(std::memcmp(&stored, &streamed, sizeof(Memory)) == 0, std::to_string(static_cast<int>(set)));
-    expect(std::memcmp(stored.bytes[0], stored.bytes[1], 64) != 0);
+    expect_different(std::memcmp(stored.bytes[0], stored.bytes[1], 64), 0);
   }
 }
 

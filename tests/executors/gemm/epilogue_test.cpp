@@ -17,7 +17,7 @@ void expect_relative(const Tensor& actual, const Tensor& expected, double tolera
   const Tensor wanted = expected.to(Dtype::f64);
   expect_equal(actual.shape().text(), expected.shape().text());
   const double error = norm(actual.to(Dtype::f64) - wanted) / norm(wanted);
-  if (!expect(error < tolerance)) std::printf("  a relative error of %g\n", error);
+  if (!expect_less(error, tolerance)) std::printf("  a relative error of %g\n", error);
 }
 
 }  // namespace
@@ -40,10 +40,10 @@ TEST("an activation is computed in the product before it, and what a backward ne
 using namespace fulgurite;
 
 // Run by gemm with this kernel:
-//   extern "C" void pack_f32_as_bf16(const ProductLaunch& launch, long first, long last) {
+//   extern "C" void pack_f32_as_bf16(const GemmLaunch& launch, long first, long last) {
 //     pack_right<float, BFloat16>(launch, first, last);
 //   }
-//   extern "C" void multiply_bf16_add_f32_gelu_to_2_bf16(const ProductLaunch& launch, long first, long last) {
+//   extern "C" void multiply_bf16_add_f32_gelu_to_2_bf16(const GemmLaunch& launch, long first, long last) {
 //     multiply_blocks<BFloat16, BFloat16>(launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {
 //       const Floats bias = round_to_bfloat16(load(at.of<const float>(launch, 2), at));
 //       const Floats linear = round_to_bfloat16(sums + bias);
@@ -84,10 +84,10 @@ AugmentedForward augmented_forward_fn(Tensor t_0, Tensor t_1, Tensor t_2) {
   const NoGrad no_grad;
   f(x, weight, bias);
   expect_text(kernel_of(last_traces(f).back(), 0), R"(
-extern "C" void pack_f32_as_bf16(const ProductLaunch& launch, long first, long last) {
+extern "C" void pack_f32_as_bf16(const GemmLaunch& launch, long first, long last) {
   pack_right<float, BFloat16>(launch, first, last);
 }
-extern "C" void multiply_bf16_add_f32_gelu_to_bf16(const ProductLaunch& launch, long first, long last) {
+extern "C" void multiply_bf16_add_f32_gelu_to_bf16(const GemmLaunch& launch, long first, long last) {
   multiply_blocks<BFloat16, BFloat16>(launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {
     const Floats bias = round_to_bfloat16(load(at.of<const float>(launch, 1), at));
     const Floats linear = round_to_bfloat16(sums + bias);
@@ -128,10 +128,10 @@ TEST("an activation's gradient is computed in the product that makes its cotange
 using namespace fulgurite;
 
 // Run by gemm with this kernel:
-//   extern "C" void pack_f32_as_bf16(const ProductLaunch& launch, long first, long last) {
+//   extern "C" void pack_f32_as_bf16(const GemmLaunch& launch, long first, long last) {
 //     pack_right<float, BFloat16>(launch, first, last);
 //   }
-//   extern "C" void multiply_bf16_gelu_gelu_backward_to_2_bf16(const ProductLaunch& launch, long first, long last) {
+//   extern "C" void multiply_bf16_gelu_gelu_backward_to_2_bf16(const GemmLaunch& launch, long first, long last) {
 //     multiply_blocks<BFloat16, BFloat16>(launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {
 //       const Floats matmul = round_to_bfloat16(sums);
 //       const Floats other = load(at.of<const BFloat16>(launch, 2), at);
@@ -150,10 +150,10 @@ static auto fusion2(Tensor t10, Tensor t_3, Tensor t2) {
 }
 
 // Run by gemm with this kernel:
-//   extern "C" void pack_bf16(const ProductLaunch& launch, long first, long last) {
+//   extern "C" void pack_bf16(const GemmLaunch& launch, long first, long last) {
 //     pack_right<BFloat16, BFloat16>(launch, first, last);
 //   }
-//   extern "C" void multiply_bf16_to_f32(const ProductLaunch& launch, long first, long last) {
+//   extern "C" void multiply_bf16_to_f32(const GemmLaunch& launch, long first, long last) {
 //     multiply_blocks<BFloat16, BFloat16>(launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {
 //       store(at.of<float>(launch, 0), at, round_to_bfloat16(sums));
 //     });
@@ -165,10 +165,10 @@ static auto fusion3(Tensor t13, Tensor t14) {
 }
 
 // Run by gemm with this kernel:
-//   extern "C" void pack_f32_as_bf16(const ProductLaunch& launch, long first, long last) {
+//   extern "C" void pack_f32_as_bf16(const GemmLaunch& launch, long first, long last) {
 //     pack_right<float, BFloat16>(launch, first, last);
 //   }
-//   extern "C" void multiply_bf16_to_bf16(const ProductLaunch& launch, long first, long last) {
+//   extern "C" void multiply_bf16_to_bf16(const GemmLaunch& launch, long first, long last) {
 //     multiply_blocks<BFloat16, BFloat16>(launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {
 //       store(at.of<BFloat16>(launch, 0), at, sums);
 //     });
@@ -180,10 +180,10 @@ static auto fusion4(Tensor t27, Tensor t_1) {
 }
 
 // Run by gemm with this kernel:
-//   extern "C" void pack_bf16(const ProductLaunch& launch, long first, long last) {
+//   extern "C" void pack_bf16(const GemmLaunch& launch, long first, long last) {
 //     pack_right<BFloat16, BFloat16>(launch, first, last);
 //   }
-//   extern "C" void multiply_bf16_to_f32(const ProductLaunch& launch, long first, long last) {
+//   extern "C" void multiply_bf16_to_f32(const GemmLaunch& launch, long first, long last) {
 //     multiply_blocks<BFloat16, BFloat16>(launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {
 //       store(at.of<float>(launch, 0), at, round_to_bfloat16(sums));
 //     });
@@ -278,10 +278,10 @@ TEST("what is computed of a product and others alike is read and stored beside i
   const auto f = jit(gated);
   expect_relative(f(x, gate, up), gated(x, gate, up), 0.01);
   expect_text(kernel_of(last_traces(f).back(), 1), R"(
-extern "C" void pack_bf16(const ProductLaunch& launch, long first, long last) {
+extern "C" void pack_bf16(const GemmLaunch& launch, long first, long last) {
   pack_right<BFloat16, BFloat16>(launch, first, last);
 }
-extern "C" void multiply_bf16_silu_mul_to_bf16(const ProductLaunch& launch, long first, long last) {
+extern "C" void multiply_bf16_silu_mul_to_bf16(const GemmLaunch& launch, long first, long last) {
   multiply_blocks<BFloat16, BFloat16>(launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {
     const Floats matmul = round_to_bfloat16(sums);
     const Floats silu_ = round_to_bfloat16(silu(matmul));
@@ -299,10 +299,10 @@ extern "C" void multiply_bf16_silu_mul_to_bf16(const ProductLaunch& launch, long
        {randn({rows, columns}) > 0.0, transpose(randn({columns, rows}) > 0.0, 0, 1), randn({columns}) > 0.0})
     expect_relative(h(x, gate, mask), masked(x, gate, mask), 0.01);
   expect_text(kernel_of(last_traces(h).back(), 0), R"(
-extern "C" void pack_bf16(const ProductLaunch& launch, long first, long last) {
+extern "C" void pack_bf16(const GemmLaunch& launch, long first, long last) {
   pack_right<BFloat16, BFloat16>(launch, first, last);
 }
-extern "C" void multiply_bf16_mul_masked_fill_to_bf16(const ProductLaunch& launch, long first, long last) {
+extern "C" void multiply_bf16_mul_masked_fill_to_bf16(const GemmLaunch& launch, long first, long last) {
   multiply_blocks<BFloat16, BFloat16>(launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {
     const Floats matmul = round_to_bfloat16(sums);
     const Floats mul = matmul * 2.0f;
@@ -325,10 +325,10 @@ extern "C" void multiply_bf16_mul_masked_fill_to_bf16(const ProductLaunch& launc
   for (const Tensor& other : others)
     for (const Tensor& row : all_rows) expect_relative(g(x, gate, other, row), scaled(x, gate, other, row), 0.01);
   expect_text(kernel_of(last_traces(g).back(), 0), R"(
-extern "C" void pack_bf16(const ProductLaunch& launch, long first, long last) {
+extern "C" void pack_bf16(const GemmLaunch& launch, long first, long last) {
   pack_right<BFloat16, BFloat16>(launch, first, last);
 }
-extern "C" void multiply_bf16_gt_mul_sub_where_to_f32(const ProductLaunch& launch, long first, long last) {
+extern "C" void multiply_bf16_gt_mul_sub_where_to_f32(const GemmLaunch& launch, long first, long last) {
   multiply_blocks<BFloat16, BFloat16>(launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {
     const Floats matmul = round_to_bfloat16(sums);
     const Floats other = load(at.of<const float>(launch, 1), at);
@@ -373,10 +373,10 @@ TEST("nothing is taken into a product that would have to wait for another one, o
   expect_relative(sum, expected_sum, 0.01);
   expect_relative(normal, expected_normal, 0.01);
   expect_text(kernel_of(last_traces(g).back(), 0), R"(
-extern "C" void pack_bf16(const ProductLaunch& launch, long first, long last) {
+extern "C" void pack_bf16(const GemmLaunch& launch, long first, long last) {
   pack_right<BFloat16, BFloat16>(launch, first, last);
 }
-extern "C" void multiply_bf16_to_bf16(const ProductLaunch& launch, long first, long last) {
+extern "C" void multiply_bf16_to_bf16(const GemmLaunch& launch, long first, long last) {
   multiply_blocks<BFloat16, BFloat16>(launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {
     store(at.of<BFloat16>(launch, 0), at, sums);
   });

@@ -59,7 +59,7 @@ Tensor product_of(const PlainForm& plain, const Tensor& left, const Tensor& righ
   const GemmForm form = plain;
   const std::vector<CompiledGemm> kernels = codegen::compile_gemms({&form, 1}, instructions, generates_all);
   const Tensor result = (zeros({left.size(0), right.size(0)}) - 9.0).to(plain.result);
-  if (!expect(kernels.size() == 1)) return result;
+  if (!expect_equal(kernels.size(), 1)) return result;
   std::vector<fused_gemm::ColumnMatrix> matrices{{result.impl()->data(), right.impl()->sizes[0]}};
   if (bias.defined()) matrices.push_back({bias.impl()->data(), 0});
   fused_gemm::run_gemm(form, kernels[0], {matrix_of(left), matrix_of(right), left.impl()->sizes[1], matrices});
@@ -108,7 +108,7 @@ void expect_gemm(const PlainForm& form, int64_t rows, int64_t columns, int64_t d
       const double error = (std::fabs(actual[i] - expected[i]) - rounding) / (1e-6 * (1 + static_cast<double>(depth)));
       worst = error <= worst ? worst : error;  // what is not a number is an error, too
     }
-    if (!expect(worst <= 1))
+    if (!expect_at_most(worst, 1))
       std::printf("  of %ld x %ld x %ld, %s matrix unit: %g times what is allowed\n", rows, columns, depth,
                   instructions.has_amx ? "a" : "no", worst);
   }
@@ -248,7 +248,7 @@ std::vector<Tensor> with_epilogue(const GemmForm& form, const Tensor& left, cons
     matrices.push_back({results.back().impl()->data(), columns});
   }
   matrices.push_back({beside.impl()->data(), form.epilogue.operands[0].is_row ? 0 : columns});
-  if (expect(kernels.size() == 1))
+  if (expect_equal(kernels.size(), 1))
     fused_gemm::run_gemm(form, kernels[0], {matrix_of(left), matrix_of(right), left.impl()->sizes[1], matrices});
   return results;
 }

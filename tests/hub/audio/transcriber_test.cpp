@@ -76,7 +76,7 @@ TEST("tokens are those of complete forward passes after the prompt of language a
   const auto detected = transcriber.transcribe(audio);
   expect_equal(detected.language, std::string(is_english ? "en" : "de"));
   expect_equal(detected.tokens(), wanted({17, is_english ? 18 : 19, 21, 24}));
-  expect(german.tokens().size() > 3);
+  expect_greater(german.tokens().size(), 3);
   const Tokens three = transcriber.transcribe(audio, {.language = "de", .max_tokens = 3}).tokens();
   const Tokens all = german.tokens();
   expect_equal(three, Tokens(all.begin(), all.begin() + 3));
@@ -157,11 +157,11 @@ TEST("with timestamps each segment begins and ends with a time, and times do not
   const auto result = transcriber.transcribe(chirp(36000), {.timestamps = true});
   double last = 0;
   for (const SpeechSegment& segment : result.segments) {
-    expect(segment.tokens.front() > 24);
+    expect_greater(segment.tokens.front(), 24);
     expect(segment.begin >= last - 1e-9 && segment.end >= segment.begin);
     last = segment.begin;
   }
-  expect(last > 1);
+  expect_greater(last, 1);
   expect_equal(transcriber.transcribe(chirp(36000)).tokens(), result.tokens());  // longer sounds need times
 }
 

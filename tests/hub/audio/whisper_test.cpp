@@ -147,8 +147,8 @@ TEST("LoRA trains the projections that it names") {
   loss_of(adapted, features_of(1), tensor({{5, 6, 7}})).backward();
   const models::WhisperAttention& attention = adapted.model.decoder.layers[1].encoder_attn;
   expect(!attention.q_proj.weight.grad().defined() && !attention.k_proj.lora.has_value());
-  expect(max(abs(attention.v_proj.lora->B.grad())).item<float>() > 0);
-  expect(max(abs(adapted.model.encoder.layers[0].self_attn.q_proj.lora->B.grad())).item<float>() > 0);
+  expect_greater(max(abs(attention.v_proj.lora->B.grad())).item<float>(), 0);
+  expect_greater(max(abs(adapted.model.encoder.layers[0].self_attn.q_proj.lora->B.grad())).item<float>(), 0);
 }
 
 TEST("configurations that there are not are refused") {

@@ -165,7 +165,7 @@ TEST("a quantized model is saved, and loaded with the same codes") {
   for (const hub::Weights weights : {hub::Weights::int8, hub::Weights::int4}) {
     const auto quantized = hub::load<models::Llama>(folder.path, {.weights = weights});
     hub::save(quantized, out.path, {.like = folder.path});
-    expect(read_text(out.file("config.json")).find("\"quant_method\": \"fulgurite\"") != std::string::npos);
+    expect_different(read_text(out.file("config.json")).find("\"quant_method\": \"fulgurite\""), std::string::npos);
     const auto again = hub::load<models::Llama>(out.path);
     const auto before = nn::state_dict(quantized), after = nn::state_dict(again);
     expect_equal(before.size(), after.size());
@@ -178,7 +178,7 @@ TEST("a quantized model is saved, and loaded with the same codes") {
   }
   // The config of a model without codes says nothing of them.
   hub::save(hub::dequantize(hub::load<models::Llama>(out.path)), folder.path, {.like = out.path});
-  expect(read_text(folder.file("config.json")).find("quantization_config") == std::string::npos);
+  expect_equal(read_text(folder.file("config.json")).find("quantization_config"), std::string::npos);
 }
 
 TEST("codes that do not fit, and models that other programs quantized, are errors") {
@@ -241,7 +241,7 @@ TEST("LoRA on codes trains, with the gradients of LoRA on their numbers") {
       optimizer.step();
       losses.push_back(loss.item<double>());
     }
-    expect(losses.back() < 0.5 * losses.front());
+    expect_less(losses.back(), 0.5 * losses.front());
     expect_error([&] { hub::merge_lora(of_codes); },
                  "merge_lora: model.layers.0.self_attn.q_proj has a weight of few bits, to which nothing is added; "
                  "hub::dequantize makes numbers of it first");

@@ -42,7 +42,7 @@ TEST("a cache is written in place, wherever it lies") {
       const Tensor wanted = append(expected, position, row);
       expect_equal(elements(f(cache, position, row)), elements(wanted));
       expect_equal(elements(cache), elements(expected));
-      expect(cache.data<float>() == memory);
+      expect_equal(cache.data<float>(), memory);
     }
   }
   expect(writes_straight(f));

@@ -85,8 +85,8 @@ TEST("what overlaps is refused where it is written, and where the call has it") 
       [&] {
         write(whole.unsqueeze(0).expand({2, 3}));
       },
-      "a jitted function writes in place into an argument or a captured tensor, cpu f32[2, 3]: more than one element of the tensor "
-      "that is written refers to a single place in memory");
+      "a jitted function writes in place into an argument or a captured tensor, cpu f32[2, 3]: more than one element "
+      "of the tensor that is written refers to a single place in memory");
   expect_error([&] { write(whole.unfold(0, 2, 1)); }, "more than one element");
   expect_near(numbers(whole), {1, 1, 1}, 0);
 }

@@ -275,7 +275,7 @@ TEST("random views and writes leave the same behind eagerly and compiled") {
     if (!agree && ++differ < 4) std::printf("program %u differs\n", seed);
   }
   expect_equal(differ, 0);
-  expect(with_gradient > count / 4);
+  expect_greater(with_gradient, count / 4);
 }
 
 TEST("what a write cannot do is said") {

@@ -8,7 +8,7 @@
 
 namespace fulgurite::test::detail {
 
-inline constexpr int64_t most_elements = 120;
+inline constexpr int64_t max_elements = 120;
 inline constexpr int64_t shift_count = 512;
 enum InputPosition { first_input, second_input, third_input, mask_input, index_input, shift_input };
 
@@ -150,7 +150,7 @@ class RandomRun {
     }
     for (const Tensor& longer : {x, y})
       for (int64_t i = common + 1; i <= longer.ndim(); ++i) count *= size(longer, -i);
-    return count <= most_elements;
+    return count <= max_elements;
   }
 
   Tensor binary(const Tensor& x, const Tensor& y) {
@@ -208,7 +208,7 @@ class RandomRun {
       case 4: return narrow(x, dim, size(x, dim) / 2, size(x, dim) - size(x, dim) / 2);
       case 5: return select(x, dim, below(size(x, dim)));
       case 6: {
-        if (x.ndim() > 3 || elements(x) * 2 > most_elements) return flatten(x);
+        if (x.ndim() > 3 || elements(x) * 2 > max_elements) return flatten(x);
         Dims sizes = Dims(x.shape());
         sizes.insert(0, 2);
         return expand(x, sizes);
@@ -223,13 +223,13 @@ class RandomRun {
   Tensor product(const Tensor& x, const Tensor& y) {
     if (x.ndim() < 1 || y.ndim() < 1) return unary(x);
     const Tensor right = y.ndim() > 1 && below(2) == 0 ? transpose(y, -1, -2) : y;
-    const bool is_small = elements(x) * elements(right) <= 40 * most_elements;
+    const bool is_small = elements(x) * elements(right) <= 40 * max_elements;
     const bool fits = x.ndim() <= 2 && right.ndim() <= 2 && size(x, -1) == size(right, right.ndim() > 1 ? -2 : -1);
-    if (fits && is_small && size(x, 0) * size(right, -1) <= most_elements) return matmul(x, right) * 0.25;
+    if (fits && is_small && size(x, 0) * size(right, -1) <= max_elements) return matmul(x, right) * 0.25;
     if (x.ndim() == 2 && y.ndim() == 2 && size(x, 1) == size(y, 1)) return nn::linear(x, y) * 0.25;
-    if (x.ndim() == 1 && y.ndim() == 1 && elements(x) * elements(y) <= most_elements) return outer(x, tanh(y));
-    if (x.ndim() >= 2 && elements(x) * size(x, -2) <= most_elements * 4 &&
-        elements(x) / std::max<int64_t>(size(x, -1), 1) * size(x, -2) <= most_elements)
+    if (x.ndim() == 1 && y.ndim() == 1 && elements(x) * elements(y) <= max_elements) return outer(x, tanh(y));
+    if (x.ndim() >= 2 && elements(x) * size(x, -2) <= max_elements * 4 &&
+        elements(x) / std::max<int64_t>(size(x, -1), 1) * size(x, -2) <= max_elements)
       return matmul(x, transpose(x, -1, -2)) * 0.25;
     return binary(x, right);
   }
@@ -278,7 +278,7 @@ class RandomRun {
     if (x.ndim() == 0) return unary(x);
     const int64_t dim = below(x.ndim());
     const int64_t rest = elements(x) / std::max<int64_t>(size(x, dim), 1);
-    const bool fits = rest * elements(given_[index_input]) <= most_elements;
+    const bool fits = rest * elements(given_[index_input]) <= max_elements;
     switch (below(6)) {
       case 0: return fits ? index_select(x, dim, indexes(size(x, dim))) : unary(x);
       case 1: return fits && x.ndim() == 2 ? nn::embedding(indexes(size(x, 0)), tanh(x)) : x * given_[index_input](0);
@@ -350,8 +350,8 @@ class RandomRun {
     if (x.ndim() == 0) return unary(x);
     const int64_t dim = below(x.ndim());
     switch (below(9)) {
-      case 0: return elements(x) * 2 <= most_elements ? cat({x, sin(x)}, dim) : unary(x);
-      case 1: return x.ndim() < 4 && elements(x) * 2 <= most_elements ? stack({x, x}, dim) : unary(x);
+      case 0: return elements(x) * 2 <= max_elements ? cat({x, sin(x)}, dim) : unary(x);
+      case 1: return x.ndim() < 4 && elements(x) * 2 <= max_elements ? stack({x, x}, dim) : unary(x);
       case 2: return cumsum(x, dim) * 0.25;
       case 3: return x.detach() + x;
       case 4: return sin(x) + sin(x);  // for the pass that computes it once
