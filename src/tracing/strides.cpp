@@ -57,17 +57,11 @@ bool Tracer::is_contiguous(const Tensor& handle) const {
 
 Sizes Tracer::strides_of(const Tensor& tensor) {
   Tensor handle = current(tensor, {});
-  strides_observed_ = true;
   ViewGeometry found;
-  bool is_known = false;
-  try {
-    is_known = geometry(*handle.impl(), found);
-  } catch (...) {
-    strides_observed_ = false;
-    throw;
+  {
+    const ObservedStrides observed(*this);
+    if (geometry(*handle.impl(), found)) return found.strides;
   }
-  strides_observed_ = false;
-  if (is_known) return found.strides;
   throw UserError(
       text::cat(
           "strides() of ", handle.impl()->proxy->name, ", ", type_text(handle),

@@ -239,12 +239,25 @@ class Tracer final : public Interpreter {
   /// The result of a composite that has been recorded: a view of one of its arguments, or a tensor of its own.
   void leave_scope(TensorImpl& result, const Symbol&, Arguments);
   Sharing sharing(const TensorImpl& view);
+  /// The same, where the strides of arguments decide: the entry then holds for those of this call.
+  Sharing observed_sharing(const TensorImpl& view);
   /// From a view to its base; false if there is none.
   bool step_to_viewed(StorageView&);
   static void find_geometry(StorageView&);
   /// Sizes and strides, non-views taken as contiguous; false if they are not known.
   bool geometry(const TensorImpl&, ViewGeometry&);
   void observe_strides(size_t input, ViewGeometry&);
+  /// While it lives, the strides of inputs that geometry() reads are noted.
+  class ObservedStrides {
+   public:
+    explicit ObservedStrides(Tracer& tracer) : tracer_(tracer) { tracer_.strides_observed_ = true; }
+    ~ObservedStrides() { tracer_.strides_observed_ = false; }
+    ObservedStrides(const ObservedStrides&) = delete;
+    ObservedStrides& operator=(const ObservedStrides&) = delete;
+
+   private:
+    Tracer& tracer_;
+  };
   /// Brings a view up to date with writes into what it shares memory with.
   void refresh(TensorImpl&);
   /// The view's value recorded again from what is visible in the scopes that are open.

@@ -106,6 +106,12 @@ Tracer::Sharing Tracer::sharing(const TensorImpl& handle) {
   return view.symbol->view(call.arguments(), out) ? Sharing::shares : Sharing::is_copy;
 }
 
+Tracer::Sharing Tracer::observed_sharing(const TensorImpl& handle) {
+  if (const Sharing found = sharing(handle); found != Sharing::unknown) return found;
+  const ObservedStrides observed(*this);
+  return sharing(handle);
+}
+
 const Tensor* Tracer::concrete_of_input(const Tensor& handle) const {
   for (const WrittenInput& input : inputs_)
     if (input.handle.is_same(handle)) return input.concrete.defined() ? &input.concrete : nullptr;
@@ -172,7 +178,7 @@ void Tracer::refresh(TensorImpl& view) {
   if (!view.base) return;
   refresh(*view.base);
   if (view.base_history == view.base->history) return;
-  switch (sharing(view)) {
+  switch (observed_sharing(view)) {
     case Sharing::is_copy: view.base = {}; return;
     case Sharing::unknown:
       throw RuleError{text::cat(
@@ -282,7 +288,7 @@ void Tracer::write(const Tensor& source, const Tensor& destination, SourceLocati
   if (!custom_function_.name.empty()) check_write_of_custom_function(written, at);
   ++writes_;
   if (written.base) {
-    switch (sharing(written)) {
+    switch (observed_sharing(written)) {
       case Sharing::is_copy: written.base = {}; break;
       case Sharing::unknown:
         throw RuleError{text::cat(
