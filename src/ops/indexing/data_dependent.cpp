@@ -177,7 +177,8 @@ Tensor histc(const Tensor& input, int64_t bins, double min, double max, SourceLo
   std::vector<double> counts(static_cast<size_t>(bins));
   for (const double value : values) {
     if (!(value >= min && value <= max)) continue;
-    const auto bin = static_cast<int64_t>((value - min) / (max - min) * static_cast<double>(bins));
+    // Multiplied first, as PyTorch rounds: it decides the bin of a value on an edge.
+    const auto bin = static_cast<int64_t>((value - min) * static_cast<double>(bins) / (max - min));
     ++counts[static_cast<size_t>(std::min(bin, bins - 1))];
   }
   return tensor(counts, {.dtype = input.dtype()}, at);
