@@ -10,7 +10,7 @@ import torch
 import torch._prims
 
 from .._core import Dtype, Tensor, Unsupported
-from .calls import BOOL, At, Handler, agrees, by_name, call, convert, copied, known, method_call, our_dtype
+from .calls import BOOL, At, Handler, agrees, by_name, call, convert, copied, known, method_call, our_dtype, reading
 
 A = torch.ops.aten
 Args, Kwargs = list[Any], dict[str, Any]
@@ -283,7 +283,7 @@ def scatter(a: Args, k: Kwargs, at: At) -> Any:
 TABLE[A.pow.Scalar] = renamed("pow")
 if hasattr(torch.ops.prims, "fma"):
     TABLE[torch.ops.prims.fma.default] = lambda a, k, at: call("add", [call("mul", [a[0], a[1]], {}, at), a[2]], {}, at)
-TABLE[A._local_scalar_dense.default] = lambda a, k, at: a[0].item(at)
+TABLE[A._local_scalar_dense.default] = reading(lambda a, k, at: a[0].item(at))
 # Our kernels raise by themselves where a matrix is singular.
 TABLE[A._linalg_check_errors.default] = lambda a, k, at: None
 TABLE[A._assert_async.msg] = lambda a, k, at: None

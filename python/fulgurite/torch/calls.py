@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -66,6 +67,27 @@ def method(*names: str) -> Callable[[Handler], Handler]:
         return handler
 
     return add
+
+
+# What is done before elements are read, for which the recorded piece ends and is run; of each recording.
+BEFORE_READS: list[Callable[[], None]] = []
+
+
+def about_to_read() -> None:
+    """Says that elements are read next."""
+    if BEFORE_READS:
+        BEFORE_READS[-1]()
+
+
+def reading(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A rule that reads elements."""
+
+    @functools.wraps(f)
+    def read(*args: Any, **kwargs: Any) -> Any:
+        about_to_read()
+        return f(*args, **kwargs)
+
+    return read
 
 
 def call(op: str, args: Iterable[Any], kwargs: dict[str, Any], at: At) -> Any:
@@ -145,6 +167,12 @@ def our_dtype(dtype: Any) -> Dtype:
     if dtype not in DTYPE:
         raise Unsupported(f"dtype {dtype}")
     return DTYPE[dtype]
+
+
+def check_device(device: Any) -> None:
+    """Refuses a device other than the CPU."""
+    if device is not None and torch.device(device).type != "cpu":
+        raise Unsupported(f"device {device}")
 
 
 def convert(x: Tensor, dtype: Any, at: At) -> Tensor:

@@ -17,7 +17,14 @@ from torch.overrides import TorchFunctionMode
 
 from .. import _core
 from .._core import Tensor, Unsupported
-from . import aten, calls, errors, functions, rules_data, rules_draws, rules_layers, rules_linalg, rules_numbers  # noqa: F401  they fill tables
+from . import aten, calls, errors, functions
+from . import creation as _creation  # noqa: F401  it fills the tables, as do those below
+from . import rules_data as _data  # noqa: F401
+from . import rules_draws as _draws  # noqa: F401
+from . import rules_images as _images  # noqa: F401
+from . import rules_layers as _layers  # noqa: F401
+from . import rules_linalg as _linalg  # noqa: F401
+from . import rules_numbers as _numbers  # noqa: F401
 from .calls import DTYPE, TORCH_DTYPE, function_call, method_call
 
 _make = torch.Tensor._make_wrapper_subclass
@@ -75,11 +82,11 @@ def unwrap(tree: Any) -> Any:
 
 
 class Met(BaseException):
-    """Raised for a tensor that needs a gradient and is not an argument: it becomes an input of a new recording."""
+    """Raised for tensors that need a gradient and are no arguments: they become inputs of a new recording."""
 
-    def __init__(self, tensor: torch.Tensor) -> None:
+    def __init__(self, *tensors: torch.Tensor) -> None:
         super().__init__()
-        self.tensor = tensor
+        self.tensors = tensors
 
 
 _captures: list[dict[int, Tensor]] = []  # by identity, of the function that is recorded
@@ -174,6 +181,10 @@ _CREATORS = {
     torch.linspace,
     torch.scalar_tensor,
 }
+_WRITES = frozenset(
+    """__setitem__ __iadd__ __isub__ __imul__ __itruediv__ __ifloordiv__ __imod__ __ipow__ __iand__ __ior__ __ixor__
+    __imatmul__ batch_norm instance_norm""".split()
+)
 _ELEMENTS = {"item": lambda v: v, "__bool__": bool, "__int__": int, "__float__": float, "__index__": int}
 _kinds: dict[Any, tuple[str, str]] = {}
 
@@ -205,6 +216,13 @@ def _any_proxy(tree: Any) -> bool:
     return False
 
 
+def _may_write(name: str, func: Any, kwargs: Any) -> bool:
+    """Whether a call writes into a tensor, or into the statistics of a layer."""
+    in_place = name.endswith("_") and not name.endswith("__")
+    written = in_place or name in _WRITES or kwargs.get("out") is not None or kwargs.get("inplace", False)
+    return written or (isinstance(func, torch._ops.OpOverload) and aten.is_mutable(func))
+
+
 class Recorder(TorchFunctionMode):
     """Records what PyTorch's functions are called for; `fallen` has the names that went to PyTorch's own
     implementation."""
@@ -213,11 +231,12 @@ class Recorder(TorchFunctionMode):
         super().__init__()
         self.fallen: dict[str, calls.At] = {}
         self.grad_modes: list[Any] = []
-        self.has_read = False
+        self.may_have_written = False
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         kind, name = _kind_of(func)
+        self.may_have_written = self.may_have_written or _may_write(name, func, kwargs)
         if func is torch._C._set_grad_enabled:
             self._set_grad_mode(bool(args[0]))
             return func(*args, **kwargs)
@@ -260,7 +279,7 @@ class Recorder(TorchFunctionMode):
             return wrap(functions.attribute(args[0]._fg, name, at))
         a, k = unwrap(list(args)), unwrap(kwargs)
         if kind == "method" and name in _ELEMENTS:
-            self.has_read = True
+            calls.about_to_read()
             return _ELEMENTS[name](a[0].item(at))
         if kind == "method":
             out = method_call(name, a, k, at)

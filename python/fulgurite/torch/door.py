@@ -13,8 +13,9 @@ from .._compiled import TENSOR, Compiled, Hole, _hashable
 from .._core import Unsupported
 from .._supported import Report
 from . import direct
-from .calls import DTYPE
+from .calls import BEFORE_READS, DTYPE
 from .direct import Proxy, Recorder, import_plain, unwrap
+from .reachable import tensors_with_gradient
 from .training import run, seed_from_torch, train
 
 
@@ -116,7 +117,8 @@ class Entry:
             door.members.check()
         more = {} if autocast is None else {"autocast": DTYPE[autocast]}
         self.captured: list[torch.Tensor] = []
-        self.has_read = False
+        self.is_given: set[int] = set()  # the arguments and parameters of the call, by identity
+        self.has_read = self.may_have_written = False
         self._make = lambda: door.owner.make_function(
             self.record, self._names(), [*names, *(f"captured_{i}" for i in range(len(self.captured)))], **more
         )
@@ -144,10 +146,13 @@ class Entry:
         given = iter([Proxy(v) for v in values])
         args, kwargs = _pytree.tree_unflatten([next(given) if c is TENSOR else c for c in self.constants], self.spec)
         recorder = Recorder()
+        self.has_read = False
+        BEFORE_READS.append(self._before_read)
         try:
             out = self._run(recorder, args, kwargs, [Proxy(m) for m in members])
         finally:
-            self.has_read = recorder.has_read
+            BEFORE_READS.pop()
+            self.may_have_written = recorder.may_have_written
         self.fallen.update(recorder.fallen)
         leaves, spec = _pytree.tree_flatten(out)
         leaves = [
@@ -155,6 +160,16 @@ class Entry:
         ]
         self.results.append((spec, [TENSOR if isinstance(x, Proxy) else x for x in leaves]))
         return [unwrap(x) for x in leaves if isinstance(x, Proxy)] + [len(self.results) - 1]
+
+    def _before_read(self) -> None:
+        """Before a first piece runs, which could not be run again, tensors that later ones may reach become inputs."""
+        if self.has_read:
+            return
+        known = {id(t) for t in self.captured} | self.is_given
+        reached = tensors_with_gradient(self.door.owner.target) if torch.is_grad_enabled() else []
+        if new := [t for t in reached if id(t) not in known]:
+            raise direct.Met(*new)
+        self.has_read = True
 
     def _run(self, recorder: Recorder, args: Any, kwargs: Any, members: list[Proxy]) -> Any:
         was_autocast = torch.is_autocast_enabled("cpu")
@@ -166,16 +181,17 @@ class Entry:
             return torch.func.functional_call(self.door.owner.target, given, args, kwargs, tie_weights=False)
 
     def __call__(self, arguments: list[torch.Tensor], members: list[torch.Tensor], grad: bool) -> Any:
+        self.is_given = {id(t) for t in (*arguments, *members)}
         while True:
             try:
                 return self._called(arguments, [*members, *self.captured], grad)
             except direct.Met as met:
-                if self.has_read:  # what was written before would be written again
+                if self.has_read and self.may_have_written:  # what was written before would be written again
                     raise _core.Error(
                         "jit: a tensor that needs a gradient, and is neither an argument nor of the module, is first "
-                        "met after elements were read; make it an argument"
+                        "met after elements were read and tensors were written; make it an argument"
                     ) from None
-                self.captured.append(met.tensor)
+                self.captured += met.tensors
                 self.function = self._make()
 
     def _called(self, arguments: list[torch.Tensor], members: list[torch.Tensor], grad: bool) -> Any:

@@ -20,12 +20,13 @@ from .calls import (
     Handler,
     by_name,
     call,
+    check_device,
     convert,
     copied,
     function,
     has_tensor,
     method,
-    our_dtype,
+    reading,
 )
 
 _SWAPPED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
@@ -153,23 +154,18 @@ for _name, _dtype in _CASTS.items():
     METHODS[_name] = lambda args, kwargs, at, d=_dtype: convert(args[0], d, at)
 
 
-def _check_device(device: Any) -> None:
-    if device is not None and torch.device(device).type != "cpu":
-        raise Unsupported(f"device {device}")
-
-
 @method("to", "type")
 def to(args: list[Any], kwargs: dict[str, Any], at: At) -> Tensor:
     """Another dtype; a device other than the CPU is not ours."""
     x, dtype = args[0], kwargs.get("dtype")
-    _check_device(kwargs.get("device"))
+    check_device(kwargs.get("device"))
     for argument in args[1:]:
         if isinstance(argument, (torch.dtype, Dtype)):
             dtype = argument
         elif isinstance(argument, Tensor):
             dtype = argument.dtype
         elif isinstance(argument, (str, torch.device)):
-            _check_device(argument)
+            check_device(argument)
     if kwargs.get("other") is not None:
         dtype = kwargs["other"].dtype
     out = convert(x, dtype, at) if dtype is not None else x
@@ -223,64 +219,6 @@ for _name, _keyword in (
     ("broadcast_to", "size"),
 ):
     METHODS[_name] = _several(_name, _keyword)
-
-
-def _new(op: str) -> Handler:
-    def handler(args: list[Any], kwargs: dict[str, Any], at: At) -> Any:
-        x, rest = args[0], args[1:]
-        _check_device(kwargs.get("device"))
-        dtype = {"dtype": our_dtype(kwargs["dtype"]) if kwargs.get("dtype") is not None else x.dtype}
-        if op == "full":
-            value = rest[1] if len(rest) > 1 else kwargs["fill_value"]
-            return call("full", [list(rest[0]), value], dtype, at)
-        sizes = (
-            kwargs["size"]
-            if "size" in kwargs
-            else rest[0]
-            if len(rest) == 1 and isinstance(rest[0], (tuple, list))
-            else rest
-        )
-        return call(op, [list(sizes)], dtype, at)
-
-    return handler
-
-
-def _creator(op: str) -> Handler:
-    def handler(args: list[Any], kwargs: dict[str, Any], at: At) -> Any:
-        _check_device(kwargs.get("device"))
-        sizes = (
-            args[0]
-            if len(args) == 1 and isinstance(args[0], (tuple, list))
-            else kwargs.get("size", args)
-            if not args
-            else args
-        )
-        return call(op, [list(sizes)], _dtype_keyword(kwargs), at)
-
-    return handler
-
-
-def _dtype_keyword(kwargs: dict[str, Any]) -> dict[str, Any]:
-    return {"dtype": our_dtype(kwargs["dtype"])} if kwargs.get("dtype") is not None else {}
-
-
-for _name in ("zeros", "ones", "empty", "full"):
-    METHODS["new_" + _name] = _new(_name)
-for _name in ("zeros", "ones", "empty", "rand", "randn"):
-    FUNCTIONS[builtins.getattr(torch, _name)] = _creator(_name)
-
-
-@function(torch.tensor, torch.as_tensor, torch.scalar_tensor)
-def tensor(args: list[Any], kwargs: dict[str, Any], at: At) -> Tensor:
-    """New tensors from numbers; of tensors among them a stack."""
-    data = args[0]
-    _check_device(kwargs.get("device"))
-    if isinstance(data, Tensor):
-        return convert(data, kwargs["dtype"], at) if kwargs.get("dtype") is not None else data
-    if has_tensor([data]):
-        parts = [p if isinstance(p, Tensor) else call("full", [[], p], {}, at) for p in data]
-        return call("stack", [[call("reshape", [p, []], {}, at) for p in parts]], {}, at)
-    return _core.from_dlpack(torch.tensor(data, dtype=kwargs.get("dtype")))
 
 
 @function(torch.functional.einsum, torch.einsum)
@@ -365,11 +303,11 @@ def diff(args: list[Any], kwargs: dict[str, Any], at: At) -> Tensor:
         zip(("prepend", "append"), args[3:])
     )
     if n == 0:
-        return x
+        return call("clone", [x], {}, at)
     parts = [t for t in (ends["prepend"], x, ends["append"]) if t is not None]
     if len(parts) > 1:
         x = call("cat", [parts, dim], {}, at)
-    for _ in range(n):
+    for _ in range(min(n, int(x.shape[dim]))):
         rest = x.shape[dim] - 1
         later, earlier = call("narrow", [x, dim, 1, rest], {}, at), call("narrow", [x, dim, 0, rest], {}, at)
         x = call("logical_xor" if x.dtype == BOOL else "sub", [later, earlier], {}, at)
@@ -382,6 +320,7 @@ def reads_elements(args: list[Any], kwargs: dict[str, Any], at: At) -> Any:
     raise Unsupported("the value of a tensor is asked for")
 
 
+@reading
 def _start_is_read(args: list[Any], kwargs: dict[str, Any], at: At) -> Tensor:
     given = dict(zip(("input", "dim", "start", "length"), args)) | kwargs
     start = given["start"]

@@ -7,13 +7,15 @@ from typing import Any
 
 import torch
 
+from .. import _core
 from .._core import Dtype, Tensor, Unsupported, compositions
 from .aten import A
-from .calls import BOOL, FUNCTIONS, METHODS, At, call, convert
+from .calls import BOOL, FLOATING, FUNCTIONS, METHODS, At, call, convert, reading
 from .rules import aten_rule, rule
 
 
 @rule("nonzero")
+@reading
 def nonzero(at: At, self: Tensor, *, as_tuple: bool = False) -> Any:
     """The places of what is not zero."""
     x = call("unsqueeze", [self, 0], {}, at) if as_tuple and self.ndim == 0 else self
@@ -22,18 +24,21 @@ def nonzero(at: At, self: Tensor, *, as_tuple: bool = False) -> Any:
 
 
 @rule("argwhere")
+@reading
 def argwhere(at: At, self: Tensor) -> Tensor:
     """Likewise."""
     return compositions.nonzero(self, at)
 
 
 @rule("nonzero_static")
+@reading
 def nonzero_static(at: At, self: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     """Likewise, as many as are asked for."""
     return compositions.nonzero_static(self, size, fill_value, at)
 
 
 @rule("masked_select")
+@reading
 def masked_select(at: At, self: Tensor, mask: Tensor) -> Tensor:
     """The elements under a mask."""
     return compositions.masked_select(self, mask, at)
@@ -51,6 +56,7 @@ def _asked(found: Any, inverse: bool, counts: bool, at: At) -> Any:
 
 
 @aten_rule(A._unique2.default)
+@reading
 def unique2(
     at: At, self: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
 ) -> Any:
@@ -59,12 +65,14 @@ def unique2(
 
 
 @aten_rule(A._unique.default)
+@reading
 def unique(at: At, self: Tensor, sorted: bool = True, return_inverse: bool = False) -> Any:
     """Likewise."""
     return _asked(compositions.unique(self, sorted, None, at), return_inverse, False, at)[:2]
 
 
 @aten_rule(A.unique_dim.default)
+@reading
 def unique_dim(
     at: At, self: Tensor, dim: int, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
 ) -> Any:
@@ -73,6 +81,7 @@ def unique_dim(
 
 
 @aten_rule(A.unique_consecutive.default)
+@reading
 def unique_consecutive(
     at: At, self: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
@@ -82,12 +91,35 @@ def unique_consecutive(
 
 
 @rule("histc")
+@reading
 def histc(at: At, self: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     """Counts in bins."""
     return compositions.histc(self, bins, float(min), float(max), at)
 
 
+@rule("bincount")
+@reading
+def bincount(at: At, self: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
+    """How often each number occurs, or the sums of its weights; the largest is read."""
+    if self.ndim != 1 or self.dtype in FLOATING or minlength < 0:
+        raise Unsupported("bincount of such arguments")
+    places = convert(self, Dtype.int64, at)
+    if self.numel() == 0:
+        return call("zeros", [[minlength]], {"dtype": Dtype.int64}, at)
+    least = int(call("amin", [places], {}, at).item(at))
+    if least < 0:
+        raise _core.Error("bincount only supports 1-d non-negative integral inputs.")
+    length = max(int(call("amax", [places], {}, at).item(at)) + 1, minlength)
+    if weights is None:
+        given = call("ones_like", [places], {}, at)
+    else:
+        given = weights if weights.dtype in (Dtype.float32, Dtype.float64) else convert(weights, Dtype.float64, at)
+    nothing = call("zeros", [[length]], {"dtype": given.dtype}, at)
+    return call("scatter_add", [nothing, 0, places, given], {}, at)
+
+
 @aten_rule(A.histogram.bin_ct)
+@reading
 def histogram(
     at: At, self: Tensor, bins: int = 100, *, range: Any = None, weight: Any = None, density: bool = False
 ) -> Any:
@@ -97,6 +129,7 @@ def histogram(
 
 
 @aten_rule(A.histogram.bins_tensor)
+@reading
 def histogram_between(at: At, self: Tensor, bins: Tensor, *, weight: Any = None, density: bool = False) -> Any:
     """Counts in bins whose edges are given."""
     return compositions.histogram_between(self, bins, weight, density, at)
@@ -148,6 +181,7 @@ def diagonal_scatter(at: At, self: Tensor, src: Tensor, offset: int = 0, dim1: i
 
 
 @aten_rule(A.tensor_split.tensor_indices_or_sections)
+@reading
 def tensor_split(at: At, self: Tensor, tensor_indices_or_sections: Tensor, dim: int = 0) -> Any:
     """The places are read."""
     given = tensor_indices_or_sections.tolist()
@@ -172,6 +206,7 @@ FUNCTIONS[torch.tensor_split] = METHODS["tensor_split"] = _split_by_tensor
 
 
 @rule("segment_reduce")
+@reading
 def segment_reduce(
     at: At,
     data: Tensor,

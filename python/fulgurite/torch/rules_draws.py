@@ -107,3 +107,45 @@ def bernoulli(at: At, x: Tensor, p: Any = 0.5) -> Tensor:
     """Ones with a probability, which may be one for each element."""
     _need(isinstance(p, Tensor) or 0 <= p <= 1, "bernoulli_")
     return call("lt", [_uniform(x, at), p], {}, at)
+
+
+@rule("multinomial")
+def multinomial(at: At, self: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
+    """Indices of the last dimension with probabilities in the ratios of its elements."""
+    if self.dtype not in FLOATING or self.ndim not in (1, 2) or num_samples < 1:
+        raise Unsupported("multinomial of such arguments")
+    x = self if self.dtype == Dtype.float64 else convert(self, Dtype.float32, at)
+    x = call("detach", [x], {}, at)
+    if not replacement:
+        if num_samples > int(x.shape[-1]):
+            raise Unsupported("multinomial of more than there are")
+        # The first of exponential clocks whose rates are the elements rings for each with its probability.
+        times = call("neg", [call("log1p", [call("neg", [_uniform(x, at)], {}, at)], {}, at)], {}, at)
+        return call("topk", [call("div", [x, times], {}, at), num_samples], {}, at)[1]
+    sums = call("cumsum", [x, -1], {}, at)
+    total = call("narrow", [sums, -1, int(x.shape[-1]) - 1, 1], {}, at)
+    drawn = call("rand", [[*x.shape[:-1], num_samples]], {"dtype": x.dtype}, at)
+    return call("searchsorted", [sums, call("mul", [drawn, total], {}, at)], {"right": True}, at)
+
+
+@rule("randint_like")
+def randint_like(at: At, self: Tensor, low: Any, high: Any = None, *, dtype: Any = None) -> Tensor:
+    """Whole numbers from the first to below the second; from 0 where only one is given."""
+    if isinstance(low, Tensor) or isinstance(high, Tensor):
+        raise Unsupported("randint_like between tensors")
+    first, last = (0, low) if high is None else (low, high)
+    drawn = call("randint", [first, last, list(self.shape)], {}, at)
+    return convert(drawn, self.dtype if dtype is None else dtype, at)
+
+
+@rule("rrelu")
+def rrelu(
+    at: At, self: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """Negative elements times slopes at random between two numbers, or their mean."""
+    slope: Any = (lower + upper) / 2
+    if training:
+        slope = convert(_moved(_uniform(self, at), upper - lower, lower, at), self.dtype, at)
+    lowered = call("mul", [self, slope], {}, at)
+    out = call("where", [call("gt", [self, 0], {}, at), self, lowered], {}, at)
+    return write(self, out, at) if inplace else out

@@ -6,7 +6,7 @@ from typing import Any
 
 from .._core import Dtype, Tensor, Unsupported, compositions
 from .aten import A
-from .calls import At, call, convert, with_zero_gradient
+from .calls import At, call, convert, reading, with_zero_gradient
 from .rules import aten_rule, rule
 
 
@@ -95,6 +95,7 @@ def _symmetric(a: Tensor, at: At) -> Tensor:
 
 
 @aten_rule(A.linalg_pinv.atol_rtol_tensor)
+@reading
 def pinv(at: At, self: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Tensor:
     """The tolerances are read."""
     if any(t is not None and t.ndim for t in (atol, rtol)):
@@ -143,6 +144,7 @@ def _ranks(a: Tensor, at: At) -> tuple[Tensor, Tensor, float]:
 
 
 @rule("linalg_lstsq")
+@reading
 def lstsq(at: At, self: Tensor, b: Tensor, rcond: float | None = None, *, driver: str | None = None) -> Any:
     """The solution; and of LAPACK's drivers that find them the residuals, the ranks and the singular values."""
     if rcond is not None or self.ndim < 2 or b.ndim != self.ndim or 0 in self.shape:
@@ -232,6 +234,7 @@ def _flat(numbers: Any) -> list[int]:
     return [n for part in numbers for n in _flat(part)] if isinstance(numbers, list) else [numbers]
 
 
+@reading
 def _order(pivots: Tensor, rows: int, at: At) -> Tensor:
     """[..., rows]; the pivots are read."""
     if pivots.numel() == 0:

@@ -9,7 +9,19 @@ import torch
 
 from .._core import Dtype, Tensor, Unsupported, compositions
 from .aten import A
-from .calls import FLOATING, FUNCTIONS, At, Handler, by_name, call, convert, our_dtype, with_zero_gradient
+from .calls import (
+    FLOATING,
+    FUNCTIONS,
+    At,
+    Handler,
+    about_to_read,
+    by_name,
+    call,
+    convert,
+    our_dtype,
+    reading,
+    with_zero_gradient,
+)
 from .rules import aten_rule, rule
 
 _POLYNOMIALS = [
@@ -35,6 +47,7 @@ def _polynomial(name: str) -> Any:
         if not isinstance(n, Tensor):
             return function(x, int(n), at)
         degrees = convert(n, Dtype.int64, at)
+        about_to_read()
         out = call("mul", [call("zeros_like", [degrees], {"dtype": x.dtype}, at), x], {}, at)
         for degree in sorted(set(_flat(degrees.tolist()))):  # the degrees are read
             here = call("eq", [degrees, degree], {}, at)
@@ -116,6 +129,7 @@ def zero(at: At, self: Tensor) -> Tensor:
 
 
 @rule("equal")
+@reading
 def equal(at: At, self: Tensor, other: Tensor) -> bool:
     """One truth value, for which the recorded piece ends."""
     if list(self.shape) != list(other.shape):
@@ -124,6 +138,7 @@ def equal(at: At, self: Tensor, other: Tensor) -> bool:
 
 
 @rule("allclose")
+@reading
 def allclose(
     at: At, self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> bool:
@@ -133,7 +148,10 @@ def allclose(
 
 
 def _number(value: Any, at: At) -> Any:
-    return value.item(at) if isinstance(value, Tensor) else value
+    if not isinstance(value, Tensor):
+        return value
+    about_to_read()
+    return value.item(at)
 
 
 def _spaced(op: str) -> Handler:

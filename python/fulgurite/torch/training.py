@@ -42,6 +42,13 @@ def train(function: _core.Function, arguments: list[Any], members: list[Any]) ->
     return list(_Forward.apply(function, numbers, needs, *tensors))
 
 
+def _for_hooks(gradient: Any, tensor: torch.Tensor) -> Any:
+    """A gradient that does not exist is zeros for hooks, which PyTorch would call with None."""
+    if gradient is not None or not (tensor._backward_hooks or tensor._post_accumulate_grad_hooks):
+        return gradient
+    return torch.zeros_like(tensor)
+
+
 class _Forward(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, function: _core.Function, numbers: list[Any], needs: bytes, *tensors: Any) -> Any:
@@ -74,8 +81,8 @@ class _Forward(torch.autograd.Function):
             found = ctx.backward_program.run(saved, cotangents)
             if not _keeps_graph():
                 ctx.maybe_clear_saved_tensors()
-        given = iter(found)
-        return (None, None, None, *[next(given) if n else None for n in ctx.needs])
+        gradients = iter([_for_hooks(g, t) for g, t in zip(found, ctx.inputs)])
+        return (None, None, None, *[next(gradients) if n else None for n in ctx.needs])
 
 
 class _Derivative(torch.autograd.Function):
