@@ -9,10 +9,10 @@ Values, gradients after each backward, what is written into arguments and the or
 program that differs is printed as Python. Differences by design are compared as docs/python.md says:
 
 - Programs that eager refuses, as after a write into what a backward needs, are counted and not compared.
-- Where only some results have a gradient, ours of the other inputs are zeros, and their hooks run with zeros.
+- Our gradients of inputs that only results without a gradient depend on are zeros, and their hooks run with zeros.
 - A program's backward is refused where anything that it needs was written, eager's where its own part of it was.
 - A graph is freed as a whole: once eager or we refuse a backward of a freed graph, the rest is not compared.
-- What is read is no part of what is written: eager's result of `v.t()[3].add_(v[1])` depends on its kernel's order.
+- Sources do not overlap destinations in part: eager's result of `v.t()[3].add_(v[1])` depends on its kernel's order.
 """
 
 import argparse
