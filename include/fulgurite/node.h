@@ -111,7 +111,10 @@ class HookHandle {
 };
 
 class BackwardRun;
+class FunctionNode;
 class Node;
+struct Storage;
+class TracedNode;
 /// An edge of the backward graph: a node, and the index of its output that the gradient belongs to. Without a node the
 /// gradient is dropped.
 struct Edge {
@@ -164,6 +167,12 @@ class Node : public std::enable_shared_from_this<Node> {
   virtual bool is_custom() const { return false; }
   /// True if the last input's gradient is propagated first, to match the order of PyTorch's node.
   virtual bool reverse_edges() const { return false; }
+  /// The node as one whose backward can be recorded op by op; null for any other node.
+  virtual TracedNode* as_traced() { return nullptr; }
+  /// The node as a custom function's; null for any other node.
+  virtual const FunctionNode* as_function() const { return nullptr; }
+  /// Copies saved elements that the storage holds: a write is about to replace them.
+  virtual void keep_elements_of(const Storage&) {}
   /// Hash of the graph from here to the leaves: operators, constants, dtypes, numbers of dimensions and edges, not
   /// sizes. Equal hashes do not imply equal graphs; callers must compare further.
   uint64_t structure_hash() const { return structure_hash_; }

@@ -8,7 +8,7 @@
 #include "cli/flags.h"
 #include "executors/registry.h"
 #include "io/json.h"
-#include "ops/core/unknown_calls.h"
+#include "ops/core/call_arguments.h"
 #include "support/text/similar_names.h"
 #include "support/text/text.h"
 

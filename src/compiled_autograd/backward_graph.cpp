@@ -110,7 +110,7 @@ BackwardGraph::BackwardGraph(const BackwardCall& call) {
     NodeCall& one = calls.emplace_back();
     one.node = &walk.node(turn);
     one.leaf = one.node->accumulates_into();
-    if (one.leaf == nullptr) one.traced = dynamic_cast<TracedNode*>(one.node);
+    if (one.leaf == nullptr) one.traced = one.node->as_traced();
     const std::vector<Edge>& edges = one.node->next_edges();
     for (size_t i = 0; i < edges.size(); ++i) one.targets.push_back({walk.next(turn, i), edges[i].output});
   }

@@ -129,7 +129,7 @@ class KeyWriter {
       add_leaf(*one.leaf);
     } else if (one.traced) {
       add(*one.traced);
-    } else if (const auto* const function = dynamic_cast<const FunctionNode*>(&node)) {
+    } else if (const FunctionNode* const function = node.as_function()) {
       add(std::hash<std::string>()(function->node_name), KeyField::function);
       for (const TensorType& type : function->inputs) {
         add(static_cast<uint64_t>(type.dtype) << 32 | type.shape.size(), KeyField::type);

@@ -20,6 +20,8 @@ namespace fulgurite {
 
 namespace {
 
+using Kind = BackwardEffect::Kind;
+
 /// One of the hooks on the gradients of a node's outputs.
 struct HookPosition {
   int call;
@@ -34,11 +36,11 @@ struct UntraceableHook {
 };
 
 /// Runs the engine's algorithm on proxies.
-class Recorder {
+class BackwardRecorder {
  public:
   /// `called` are the traceable hooks that are called instead of recorded.
-  Recorder(const BackwardCall& call, const BackwardGraph& graph, const std::vector<Tensor>& inputs,
-           const BackwardSizes& sizes, const SizePattern& pattern, const std::vector<HookPosition>& called)
+  BackwardRecorder(const BackwardCall& call, const BackwardGraph& graph, const std::vector<Tensor>& inputs,
+                   const BackwardSizes& sizes, const SizePattern& pattern, const std::vector<HookPosition>& called)
       : called_(called),
         call_(call),
         graph_(graph),
@@ -60,7 +62,7 @@ class Recorder {
     origin_ = {};
     tracer_.set_origin({});
     tracer_.set_location(std::nullopt);
-    op({.kind = Effect::Kind::final_callbacks, .call = static_cast<int>(graph_.calls.size()) - 1}, {}, {});
+    op({.kind = Kind::final_callbacks, .call = static_cast<int>(graph_.calls.size()) - 1}, {}, {});
     std::vector<Value> results;
     for (size_t i = 0; i < asked_.size(); ++i) {
       if (!asked_[i].defined()) continue;
@@ -135,7 +137,7 @@ class Recorder {
   }
 
   // Records an op with a side effect; `tensors` are its arguments, one list after the other.
-  std::vector<Tensor> op(Effect effect, std::vector<Value> arguments, const std::vector<TensorType>& types,
+  std::vector<Tensor> op(BackwardEffect effect, std::vector<Value> arguments, const std::vector<TensorType>& types,
                          std::vector<std::pair<std::string, Value>> options = {}) {
     BoundSymbol bound;
     bound.symbol = &symbol_of(effect.kind);
@@ -192,7 +194,7 @@ class Recorder {
     for (size_t output = 0; output < gradients.size(); ++output) {
       RecordedGradient& gradient = gradients[output];
       if (!gradient.defined()) continue;
-      const std::vector<Effect::GradientRef> positions = {{true, gradient.sources}};
+      const std::vector<BackwardEffect::GradientRef> positions = {{true, gradient.sources}};
       const TensorType type = type_of(gradient.value);
       const std::vector<Hook> hooks = hooks_of_output(node, output);
       for (size_t hook = 0; hook < hooks.size(); ++hook) {
@@ -201,17 +203,14 @@ class Recorder {
           record_hook({position, output, hook}, hooks[hook], gradient.value);
           continue;
         }
-        Effect effect{.kind = Effect::Kind::tensor_hook,
-                      .call = position,
-                      .output = output,
-                      .hook = hook,
-                      .of_outputs = positions};
+        BackwardEffect effect{
+            .kind = Kind::tensor_hook, .call = position, .output = output, .hook = hook, .of_outputs = positions};
         effect.results.push_back({0, type});
         gradient.value = op(std::move(effect), {tracer_.value_of(gradient.value)}, {type},
                             {{"hook_type", Value("tensor_pre_hook")}})[0];
       }
       if (count_retaining(node, output) == 0) continue;
-      op({.kind = Effect::Kind::retain_grad, .call = position, .output = output, .of_outputs = positions},
+      op({.kind = Kind::retain_grad, .call = position, .output = output, .of_outputs = positions},
          {tracer_.value_of(gradient.value)}, {});
     }
   }
@@ -254,7 +253,8 @@ class Recorder {
   }
 
   // Records an op on lists of gradients that returns some of them changed.
-  void run_lists(Effect effect, std::vector<Value> arguments, RecordedGradients& changed, const char* hook_type) {
+  void run_lists(BackwardEffect effect, std::vector<Value> arguments, RecordedGradients& changed,
+                 const char* hook_type) {
     std::vector<TensorType> types;
     for (size_t i = 0; i < changed.size(); ++i) {
       if (!changed[i].defined()) continue;
@@ -271,12 +271,12 @@ class Recorder {
     Node& node = *graph_.calls[static_cast<size_t>(position)].node;
     Node::Hooks* const hooks = node.existing_hooks();
     if (hooks && !hooks->before.empty())
-      run_lists({.kind = Effect::Kind::before_node, .call = position, .of_outputs = places_of(of_outputs)},
+      run_lists({.kind = Kind::before_node, .call = position, .of_outputs = places_of(of_outputs)},
                 {list_of(of_outputs), Value(std::vector<Value>())}, of_outputs, "pre_hook");
     RecordedGradients of_inputs = apply(position, of_outputs, saved);
     of_inputs.resize(node.next_edges().size());
     if (hooks && !hooks->after.empty())
-      run_lists({.kind = Effect::Kind::after_node,
+      run_lists({.kind = Kind::after_node,
                  .call = position,
                  .of_outputs = places_of(of_outputs),
                  .of_inputs = places_of(of_inputs)},
@@ -309,7 +309,7 @@ class Recorder {
           if (call.targets[i].call < 0) of_inputs[i] = {};
       return of_inputs;
     }
-    return call_function(position, dynamic_cast<const FunctionNode&>(node), gradients);
+    return call_function(position, *node.as_function(), gradients);
   }
 
   void accumulate(int position, const RecordedGradients& gradients) {
@@ -320,19 +320,17 @@ class Recorder {
     const Value variable =
         tracer_.value_of(add_argument({true, static_cast<size_t>(position)}, leaf, first_size, "leaf"));
     if (gradients[0].defined())
-      op({.kind = Effect::Kind::accumulate_grad, .call = position, .of_outputs = places_of(gradients)},
+      op({.kind = Kind::accumulate_grad, .call = position, .of_outputs = places_of(gradients)},
          {variable, tracer_.value_of(gradients[0].value)}, {});
     for (size_t hook = 0; hook < hooks; ++hook)
-      op({.kind = Effect::Kind::post_accumulate_hook, .call = position, .hook = hook}, {variable}, {},
+      op({.kind = Kind::post_accumulate_hook, .call = position, .hook = hook}, {variable}, {},
          {{"hook_type", Value("post_acc_grad_hook")}});
   }
 
   RecordedGradients call_function(int position, const FunctionNode& function, const RecordedGradients& gradients) {
     const NodeCall& call = graph_.calls[static_cast<size_t>(position)];
-    Effect effect{.kind = Effect::Kind::call_backward,
-                  .call = position,
-                  .of_outputs = places_of(gradients),
-                  .first_source = sources_};
+    BackwardEffect effect{
+        .kind = Kind::call_backward, .call = position, .of_outputs = places_of(gradients), .first_source = sources_};
     std::vector<TensorType> types;
     // Post-hooks see all gradients of the node.
     const bool is_seen = function.existing_hooks() != nullptr && !function.existing_hooks()->after.empty();
@@ -344,7 +342,7 @@ class Recorder {
       types.push_back(with_sizes(function.inputs[i], first_size));
       effect.results.push_back({i, types.back()});
     }
-    const std::vector<Effect::Result> positions = effect.results;
+    const std::vector<BackwardEffect::Result> positions = effect.results;
     std::vector<Tensor> results =
         op(std::move(effect), {list_of(gradients)}, types, {{"function", Value(function.node_name)}});
     RecordedGradients of_inputs(call.targets.size());
@@ -382,7 +380,7 @@ CapturedBackward capture(const BackwardCall& call, const BackwardGraph& graph, c
   std::vector<std::string> reasons;
   for (;;) {
     try {
-      CapturedBackward captured = Recorder(call, graph, inputs, sizes, pattern, called).run();
+      CapturedBackward captured = BackwardRecorder(call, graph, inputs, sizes, pattern, called).run();
       captured.called_hooks = std::move(reasons);
       return captured;
     } catch (const UntraceableHook& hook) {

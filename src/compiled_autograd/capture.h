@@ -22,7 +22,7 @@ bool is_same_input(const BackwardCall&, const Tensor&, const Tensor&);
 /// A whole backward as a trace.
 struct CapturedBackward {
   Trace trace;
-  std::vector<Effect> effects;
+  std::vector<BackwardEffect> effects;
   /// The source of a trace argument.
   struct Argument {
     bool is_leaf = false;

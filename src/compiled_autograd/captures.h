@@ -27,12 +27,12 @@ struct Capture {
 struct BackwardProgram {
   BackwardKey key;
   std::shared_ptr<const Capture> capture;
-  std::vector<Effect> effects;       // specialized for these sizes
-  std::vector<uint64_t> sizes;       // the values of the capture's symbols
-  std::shared_ptr<Program> program;  // null where gradients are differentiated again
-  Trace ops;                         // the ops that run then, one by one
-  uint64_t last_use = 0;             // guarded by Captures, as are the following
-  int64_t bytes = 0;                 // approximate; measured when the next one is added
+  std::vector<BackwardEffect> effects;  // specialized for these sizes
+  std::vector<uint64_t> sizes;          // the values of the capture's symbols
+  std::shared_ptr<Program> program;     // null where gradients are differentiated again
+  Trace ops;                            // the ops that run then, one by one
+  uint64_t last_use = 0;                // guarded by Captures, as are the following
+  int64_t bytes = 0;                    // approximate; measured when the next one is added
 };
 
 /// Backwards that differ only in sizes.

@@ -24,9 +24,9 @@ PipelineOptions pipeline_options(const compiled_autograd::Options& options) {
 }
 
 // The effects specialized for its sizes, and the zeros that replace missing gradients.
-std::vector<Effect> with_values(std::vector<Effect> effects, SymbolValues& numbers) {
-  for (Effect& effect : effects)
-    for (Effect::Result& result : effect.results)
+std::vector<BackwardEffect> with_values(std::vector<BackwardEffect> effects, SymbolValues& numbers) {
+  for (BackwardEffect& effect : effects)
+    for (BackwardEffect::Result& result : effect.results)
       for (Int& size : result.type.shape) size = numbers.value(size);
   return effects;
 }

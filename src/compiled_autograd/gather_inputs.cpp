@@ -28,7 +28,7 @@ bool is_same_input(const BackwardCall& call, const Tensor& a, const Tensor& b) {
 
 std::string why_not_captured(const BackwardGraph& graph) {
   for (const NodeCall& one : graph.calls) {
-    const bool is_known = one.leaf || one.traced || dynamic_cast<const FunctionNode*>(one.node);
+    const bool is_known = one.leaf || one.traced || one.node->as_function();
     if (!is_known) return text::cat(one.node->name(), " is not captured yet");
   }
   return {};

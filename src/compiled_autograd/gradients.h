@@ -34,8 +34,8 @@ inline Sources any_of(const RecordedGradients& gradients) {
   return all;
 }
 
-inline std::vector<Effect::GradientRef> places_of(const RecordedGradients& gradients) {
-  std::vector<Effect::GradientRef> out;
+inline std::vector<BackwardEffect::GradientRef> places_of(const RecordedGradients& gradients) {
+  std::vector<BackwardEffect::GradientRef> out;
   for (const RecordedGradient& gradient : gradients) out.push_back({gradient.defined(), gradient.sources});
   return out;
 }

@@ -12,8 +12,7 @@ namespace fulgurite {
 JittedNames::JittedNames(const BackwardGraph& graph) {
   std::vector<const TracedNode*> nodes;
   for (const NodeCall& one : graph.calls)
-    if (const auto* const node = dynamic_cast<const TracedNode*>(one.node); node && node->jitted_backward())
-      nodes.push_back(node);
+    if (const TracedNode* const node = one.node->as_traced(); node && node->jitted_backward()) nodes.push_back(node);
   std::ranges::sort(nodes, {}, [](const TracedNode* node) { return node->sequence_nr(); });
   std::map<const Trace*, int> uses;
   for (const TracedNode* node : nodes) {

@@ -36,7 +36,7 @@ bool makes_operand(const BoundSymbol& op, const BoundSymbol& of) {
 }  // namespace
 
 std::vector<OpPair> order_reads_before_hooks(const CapturedBackward& captured) {
-  const auto calls_one = [](const Effect& effect) { return calls_user(effect.kind); };
+  const auto calls_one = [](const BackwardEffect& effect) { return calls_user(effect.kind); };
   if (std::ranges::none_of(captured.effects, calls_one)) return {};
   const Trace& trace = captured.trace;
   const std::span<const BoundSymbol> ops = trace.bound_symbols.read();
@@ -62,10 +62,10 @@ std::vector<OpPair> order_reads_before_hooks(const CapturedBackward& captured) {
       accumulation = -1;
       continue;
     }
-    const Effect::Kind kind = captured.effects[static_cast<size_t>(effect)].kind;
-    if (kind == Effect::Kind::accumulate_grad) accumulation = i;
+    const BackwardEffect::Kind kind = captured.effects[static_cast<size_t>(effect)].kind;
+    if (kind == BackwardEffect::Kind::accumulate_grad) accumulation = i;
     if (!calls_user(kind)) continue;
-    const int second = kind == Effect::Kind::post_accumulate_hook && accumulation >= 0 ? accumulation : i;
+    const int second = kind == BackwardEffect::Kind::post_accumulate_hook && accumulation >= 0 ? accumulation : i;
     for (const int read : reads)
       if (!makes_operand(ops[static_cast<size_t>(read)], ops[static_cast<size_t>(second)]))
         pairs.push_back({read, second});

@@ -58,8 +58,8 @@ bool has_default_rule(const Symbol& symbol, Arguments arguments) {
 }
 
 Trace grad_transform_on_trace(const Trace& trace) {
-  const auto* tracer = dynamic_cast<const Tracer*>(innermost_interpreter());
-  const std::vector<std::string> names = tracer ? tracer->executors() : std::vector<std::string>();
+  const Recorder* const recorder = innermost_recorder();
+  const std::vector<std::string> names = recorder ? recorder->executors() : std::vector<std::string>();
   return grad_transform_on_trace(trace, ExecutorRules(resolve_executors(names)));
 }
 

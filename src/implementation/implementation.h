@@ -1,6 +1,7 @@
 #pragma once
 #include <functional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "ops/core/rules.h"
@@ -34,6 +35,12 @@ class FusedKernel {
   /// Returns true if a result may be stored in the memory of an argument, both contiguous and of one size: then no
   /// element of the argument is read after the result's element at its index is written.
   virtual bool may_overwrite(size_t /*result*/, size_t /*argument*/) const { return false; }
+  /// For GEMMs: the depth of one step of the packed right operand, which every row block reads again; 0: nothing is
+  /// packed.
+  virtual int64_t packed_step_depth() const { return 0; }
+  /// The kernel as scalar code named `name`, and as IR with its schedule; empty if it has no such form.
+  virtual std::string scalar_text(std::string_view /*name*/) const { return {}; }
+  virtual std::string ir_text() const { return {}; }
 };
 
 /// An executor's implementation of one symbol.

@@ -113,7 +113,7 @@ CompileStats compile_stats(const Jitted& f) { return f.state()->stats(); }
 CacheStats cache_stats(const Jitted& f) { return f.state()->store().stats(); }
 
 void graph_break(SourceLocation at) {
-  if (auto* tracer = dynamic_cast<Tracer*>(innermost_interpreter())) tracer->break_here("graph_break()", at);
+  if (Interpreter* const interpreter = innermost_interpreter()) interpreter->break_here("graph_break()", at);
 }
 
 void mark_dynamic(const Tensor& tensor, int dim, SourceLocation at) {

@@ -79,7 +79,7 @@ void keep_wanted_gradients(Trace& backward, const Recording& recording, const st
 
 // Inside a recording the saved values are chosen as for a compiled function; in eager evaluation everything is saved.
 ForwardBackwardTraces differentiate(const Trace& trace) {
-  const auto* recorder = dynamic_cast<const Tracer*>(innermost_interpreter());
+  const Recorder* const recorder = innermost_recorder();
   if (!recorder) return forward_and_backward_from_trace(trace);
   const Trace joint =
       choose_recomputation(grad_transform_on_trace(trace), {.memory_budget = recorder->memory_budget()});
@@ -96,7 +96,7 @@ Recording record_for_gradients(const CallableTable& table, void* callable, const
 
 // Inside a recording: handles that later writes do not change.
 std::vector<Tensor> saved_as_they_are(std::vector<Tensor> tensors) {
-  auto* recorder = dynamic_cast<Tracer*>(innermost_interpreter());
+  Recorder* const recorder = innermost_recorder();
   if (!recorder) return tensors;
   for (Tensor& tensor : tensors)
     if (tensor.defined()) tensor = recorder->adopt(recorder->value_of(tensor).tensor_ref());
@@ -236,12 +236,12 @@ std::vector<Tensor> pull_back_from_scalar(const Linearized& linearized, const ch
 }
 
 RecomputeScope::RecomputeScope() {
-  auto* tracer = dynamic_cast<Tracer*>(innermost_interpreter());
-  if (!tracer) return;
-  Tags tags = tracer->tags();
+  Recorder* const recorder = innermost_recorder();
+  if (!recorder) return;
+  Tags tags = recorder->tags();
   is_outermost_ = !tags.has(Tag::recompute_in_backward);
   tags.add(Tag::recompute_in_backward);
-  tracer->set_tags(tags);
+  recorder->set_tags(tags);
 }
 
 void RecomputeScope::leave(std::span<const Tensor> results) const {
@@ -252,11 +252,11 @@ void RecomputeScope::leave(std::span<const Tensor> results) const {
 }
 
 RecomputeScope::~RecomputeScope() {
-  auto* tracer = dynamic_cast<Tracer*>(innermost_interpreter());
-  if (!tracer || !is_outermost_) return;
-  Tags tags = tracer->tags();
+  Recorder* const recorder = innermost_recorder();
+  if (!recorder || !is_outermost_) return;
+  Tags tags = recorder->tags();
   tags.remove(Tag::recompute_in_backward);
-  tracer->set_tags(tags);
+  recorder->set_tags(tags);
 }
 
 }  // namespace detail

@@ -156,7 +156,7 @@ constexpr std::string_view instead_of_elements =
 
 void Tracer::break_here(const std::string& what, SourceLocation at) { break_for(what, false, instead_of_elements, at); }
 
-void Tracer::break_for_backward(const std::string& what, const Tensor& tensor, SourceLocation at) {
+void Tracer::leave_for_backward(const Tensor& tensor, const char* what, SourceLocation at) {
   break_for(text::cat(what, " needs the value of ", type_text(tensor)), true, instead_of_elements, at);
 }
 

@@ -19,10 +19,7 @@ namespace {
 class Evaluation final : public ArgumentPack::Resolver {
  public:
   explicit Evaluation(const Trace& trace, SymbolicReplay* numbers = nullptr, OpRunner* runner = nullptr)
-      : tensors_(trace.next_id),
-        numbers_(numbers),
-        runner_(runner),
-        recorder_(dynamic_cast<Tracer*>(innermost_interpreter())) {
+      : tensors_(trace.next_id), numbers_(numbers), runner_(runner), recorder_(innermost_recorder()) {
     if (!recorder_) return;
     outer_tags_ = recorder_->tags();
     outer_sequence_ = recorder_->sequence();
@@ -130,7 +127,7 @@ class Evaluation final : public ArgumentPack::Resolver {
   std::vector<Tensor> tensors_;
   SymbolicReplay* numbers_;
   OpRunner* runner_;
-  Tracer* recorder_;
+  Recorder* recorder_;
   Tags outer_tags_;
   int outer_sequence_ = 0;
 };

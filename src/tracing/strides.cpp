@@ -13,19 +13,19 @@ namespace {
 Sizes strides_of(const Tensor& tensor, const char* what) {
   if (!tensor.defined()) throw UserError(text::cat(what, " of an undefined tensor"));
   if (!is_proxy(tensor)) {  // inside a traced function, a captured one
-    auto* const recording = dynamic_cast<Tracer*>(innermost_interpreter());
+    Recorder* const recording = innermost_recorder();
     return recording ? recording->strides_of(tensor) : tensor.impl()->strides;
   }
-  Tracer* const tracer = active_tracer(tensor.impl()->tracer);
-  if (!tracer) throw UserError(text::cat(what, " of a tensor of a trace that has ended"), tensor.impl()->born);
-  return tracer->strides_of(tensor);
+  Recorder* const recording = recording_of(tensor);
+  if (!recording) throw UserError(text::cat(what, " of a tensor of a trace that has ended"), tensor.impl()->born);
+  return recording->strides_of(tensor);
 }
 
 }  // namespace
 
 std::vector<Int> Tensor::strides() const {
-  if (const Tracer* const tracer = defined() && is_proxy(*this) ? active_tracer(impl()->tracer) : nullptr;
-      tracer && tracer->is_contiguous(*this)) {
+  if (const Recorder* const recording = defined() && is_proxy(*this) ? recording_of(*this) : nullptr;
+      recording && recording->is_contiguous(*this)) {
     const Shape& shape = impl()->proxy->shape;
     std::vector<Int> strides(shape.size());
     Int step = 1;
@@ -41,8 +41,8 @@ std::vector<Int> Tensor::strides() const {
 
 bool Tensor::is_contiguous() const {
   if (defined() && !is_proxy(*this) && !innermost_interpreter()) return impl()->is_contiguous;
-  if (const Tracer* const tracer = defined() ? active_tracer(impl()->tracer) : nullptr;
-      tracer && tracer->is_contiguous(*this))
+  if (const Recorder* const recording = defined() ? recording_of(*this) : nullptr;
+      recording && recording->is_contiguous(*this))
     return true;
   const Sizes strides = strides_of(*this, "is_contiguous()");
   Sizes sizes;
@@ -75,7 +75,7 @@ void Tracer::observe_strides(size_t input, ViewGeometry& out) {
   if (std::ranges::find(observed_strides_, asked.original->id) == observed_strides_.end())
     observed_strides_.push_back(asked.original->id);
   const Tensor& concrete = asked.concrete;
-  Tracer* const outside = is_proxy(concrete) ? active_tracer(concrete.impl()->tracer) : nullptr;
+  Recorder* const outside = is_proxy(concrete) ? recording_of(concrete) : nullptr;
   out.strides = outside ? outside->strides_of(concrete) : concrete.impl()->strides;
 }
 

@@ -36,10 +36,11 @@ detail::Ref<const NumberProxy> operand(Float n) {
 // Symbolic scalars belong to the outermost recording: functions that are differentiated inside it use its symbols. The
 // numbering of both must not collide in one trace.
 template <class Record>
-auto Tracer::record_outside(Tracer& outside, Record&& record) {
-  outside.trace_.next_id = std::max(outside.trace_.next_id, trace_.next_id);
-  const auto result = record(outside);
-  trace_.next_id = std::max(trace_.next_id, outside.trace_.next_id);
+auto Tracer::record_outside(Record&& record) {
+  Recorder& outside = *outer_recorder();
+  outside.reserve_ids(trace_.next_id);
+  const auto result = record(*outer());
+  reserve_ids(outside.reserve_ids(0));
   return result;
 }
 
@@ -115,8 +116,7 @@ void Tracer::bind_sizes(const Tensor& tensor) {
 }
 
 Int Tracer::integer(NumberOperation operation, Int a, Int b) {
-  if (Tracer* outside = dynamic_cast<Tracer*>(outer_))
-    return record_outside(*outside, [&](Tracer& tracer) { return tracer.integer(operation, a, b); });
+  if (outer_recorder()) return record_outside([&](Interpreter& outside) { return outside.integer(operation, a, b); });
   const int64_t value = compute(operation, a.hint(), b.hint());
   const auto proxy = make_number(NumberProxy::Kind::integer, value, static_cast<double>(value), {});
   const Int result(value, proxy.get());
@@ -125,8 +125,7 @@ Int Tracer::integer(NumberOperation operation, Int a, Int b) {
 }
 
 Float Tracer::floating(NumberOperation operation, Float a, Float b) {
-  if (Tracer* outside = dynamic_cast<Tracer*>(outer_))
-    return record_outside(*outside, [&](Tracer& tracer) { return tracer.floating(operation, a, b); });
+  if (outer_recorder()) return record_outside([&](Interpreter& outside) { return outside.floating(operation, a, b); });
   const double value = compute(operation, a.hint(), b.hint());
   const auto proxy = make_number(NumberProxy::Kind::floating, 0, value, {});
   const Float result(value, proxy.get());
@@ -136,8 +135,8 @@ Float Tracer::floating(NumberOperation operation, Float a, Float b) {
 
 template <class T>
 Bool Tracer::record_comparison(NumberOperation operation, T a, T b) {
-  if (Tracer* outside = dynamic_cast<Tracer*>(outer_))
-    return record_outside(*outside, [&](Tracer& tracer) { return tracer.comparison(operation, a, b); });
+  if (outer_recorder())
+    return record_outside([&](Interpreter& outside) { return outside.comparison(operation, a, b); });
   const bool value = compare(operation, a.hint(), b.hint());
   const auto proxy = make_number(NumberProxy::Kind::boolean, value, value, {});
   const Bool result(value, proxy.get());

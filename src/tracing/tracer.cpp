@@ -27,36 +27,30 @@ std::string where(SourceLocation at) {
 
 }  // namespace
 
-Tracer* active_tracer(uint64_t serial) {
-  for (Interpreter* i = innermost_interpreter(); i != nullptr;) {
-    auto* tracer = dynamic_cast<Tracer*>(i);
-    if (tracer == nullptr) return nullptr;
-    if (tracer->serial() == serial) return tracer;
-    i = tracer->outer();
-  }
-  return nullptr;
-}
-
 void refuse_stray_proxy(const Tensor& tensor) {
   throw RuleError{text::cat("tensor ", tensor.impl()->proxy->name,
                             " belongs to a trace that has ended or to another thread's", where(tensor.impl()->born),
                             "; return it from the traced function instead of keeping it")};
 }
 
-Tracer::Tracer(std::string name) : outer_(innermost_interpreter()), serial_(next_tracer_serial()) {
+Tracer::Tracer(std::string name)
+    : Interpreter(innermost_interpreter()), outer_recorder_(innermost_recorder()), serial_(next_tracer_serial()) {
   trace_.name = std::move(name);
-  if (const auto* outside = dynamic_cast<const Tracer*>(outer_)) memory_budget_ = outside->memory_budget_;
   scopes_.emplace_back();
-  if (const auto* tracer = dynamic_cast<const Tracer*>(outer_)) executors_ = tracer->executors_;
+  if (outer_recorder_) {
+    memory_budget_ = outer_recorder_->memory_budget();
+    executors_ = outer_recorder_->executors();
+  }
   share_numbers_with_outside();
 }
 
 void Tracer::share_numbers_with_outside() {
-  const auto* outside = dynamic_cast<const Tracer*>(outer_);
-  if (!outside || !outside->trace_.numbers) return;
-  trace_.next_id = std::max(trace_.next_id, outside->trace_.next_id);
-  trace_.numbers = outside->trace_.numbers;
+  if (!outer_recorder_ || !outer_recorder_->numbers()) return;
+  reserve_ids(outer_recorder_->reserve_ids(0));
+  trace_.numbers = outer_recorder_->numbers();
 }
+
+int Tracer::reserve_ids(int least) { return trace_.next_id = std::max(trace_.next_id, least); }
 
 Tracer::Tracer(const Trace& continues) : Tracer(continues.name) {
   trace_.next_id = continues.next_id;
@@ -131,7 +125,7 @@ Tensor Tracer::bind_concrete(const Tensor& concrete, std::string name, bool requ
 
 Tensor Tracer::current(const Tensor& tensor, SourceLocation at) {
   if (!tensor.defined()) return tensor;
-  if (tensor.impl()->proxy && tensor.impl()->tracer == serial_) {
+  if (tensor.impl()->proxy && records(tensor)) {
     if (writes_ > 0) refresh(*tensor.impl());
     return tensor;
   }
@@ -140,7 +134,7 @@ Tensor Tracer::current(const Tensor& tensor, SourceLocation at) {
     if (breaks_ == 0) reached_.insert(found->first);  // a function with breaks runs its body at every call
     return found->second;
   }
-  if (tensor.impl()->proxy && active_tracer(tensor.impl()->tracer) == nullptr) refuse_stray_proxy(tensor);
+  if (tensor.impl()->proxy && recording_of(tensor) == nullptr) refuse_stray_proxy(tensor);
   return captured(tensor, at);
 }
 

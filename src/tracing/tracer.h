@@ -9,6 +9,7 @@
 #include <fulgurite/trace.h>
 
 #include "ops/core/dispatch.h"
+#include "ops/core/recorder.h"
 #include "ops/core/rules.h"
 #include "tracing/breaks.h"
 
@@ -22,7 +23,7 @@ namespace fulgurite {
 ///
 /// With a runner for its subgraphs, elements may be read: the recording so far is run, its handles are materialized,
 /// and the recording continues with a new trace, of which these are inputs.
-class Tracer final : public Interpreter {
+class Tracer final : public Interpreter, public Recorder {
  public:
   /// A tracer for a new trace, or one that continues the numbering of another trace (so names stay unique over both).
   explicit Tracer(std::string name = "computation");
@@ -34,8 +35,6 @@ class Tracer final : public Interpreter {
   /// `concrete` is the tensor that it represents, for reading strides.
   Tensor add_argument(const TensorType&, bool requires_grad, std::string name, SourceLocation at = {},
                       bool is_leaf = false, const Tensor& concrete = {});
-  /// A handle for a proxy that exists already (an argument of the trace continued, a forward value in a backward).
-  Tensor adopt(const detail::Ref<TensorProxy>&);
   /// A size or scalar argument that is a symbol.
   Int add_integer(int64_t hint, std::string name);
   Float add_float(double hint, std::string name);
@@ -76,18 +75,10 @@ class Tracer final : public Interpreter {
     breaks_for_backward_only_ = true;
   }
   int breaks() const { return breaks_; }
-  /// Ends a subgraph if the user's code requests it.
-  void break_here(const std::string& what, SourceLocation);
-  /// Ends a subgraph because `what`, a backward of a tensor, runs outside of the recording.
-  void break_for_backward(const std::string& what, const Tensor&, SourceLocation);
   /// Runs what was recorded; handles that are still held become tensors with memory.
   void end_subgraph();
-  /// For a view of a value of this trace: the same views of another tensor, through the innermost interpreter.
-  Tensor view_again(const Tensor& view, const Tensor& viewed, const Tensor& other) const;
   /// The tensor that an argument's handle represents, if known; null for other handles.
   const Tensor* concrete_of_input(const Tensor& handle) const;
-  /// The tensor that an argument's handle represents; other handles unchanged.
-  Tensor concrete_of(const Tensor&) const;
   /// A view that was recorded, to be recreated of another tensor.
   struct RecordedView {
     const Symbol* symbol = nullptr;
@@ -112,29 +103,13 @@ class Tracer final : public Interpreter {
     find_geometry(place);
     return place;
   }
-  /// The value of a tensor in this trace, for results and bound symbols.
-  Value value_of(const Tensor&);
   /// The trace's value of a call's argument.
   Value value_of(const Argument&);
-  /// A value's strides; those of the arguments that it is a view of are noted.
-  Sizes strides_of(const Tensor&);
-  /// Returns true if it is a value with memory of its own, which is neither an argument nor a view.
-  bool is_contiguous(const Tensor&) const;
   /// Returns true if the function captured a tensor that is also an argument, without using the argument.
   bool was_reached(const Tensor& concrete) const { return reached_.contains(concrete.impl().get()); }
   /// The ids of arguments whose strides the function read.
   const std::vector<int>& observed_strides() const { return observed_strides_; }
 
-  // Nested recording: symbols recorded between begin_scope and end_scope are returned instead of appended.
-  void begin_scope();
-  SharedVector<BoundSymbol> end_scope();
-  /// The symbols recorded so far by the innermost scope.
-  std::span<BoundSymbol> recorded() { return scopes_.back().change(); }
-  void append(BoundSymbol);
-  /// Adds a bound symbol for `symbol` whose outputs already exist.
-  void bind(const Symbol&, std::vector<Value> args, std::vector<Value> outputs, SourceLocation at = {});
-  /// A fresh proxy of this trace.
-  detail::Ref<TensorProxy> make_proxy(const TensorType&, bool requires_grad, std::string name = {});
   /// Marks everything recorded from now on as backward of this forward symbol (none: an empty result).
   void set_origin(ForwardOrigins origin) {
     origin_ = std::move(origin);
@@ -145,37 +120,20 @@ class Tracer final : public Interpreter {
   /// The location of subsequently recorded ops, instead of the one that their call passes on: inside a composite or a
   /// rule the locations are the library's own. None: the calls' own locations again.
   void set_location(std::optional<SourceLocation> at) { location_ = at; }
-  void set_tags(Tags tags) { tags_ = tags; }
-  Tags tags() const { return tags_; }
-  /// Everything recorded from now on belongs to this sequence (BoundSymbol::sequence); 0: to none.
-  void set_sequence(int sequence) { sequence_ = sequence; }
-  int sequence() const { return sequence_; }
-  /// A number that no sequence of this trace has yet.
-  int next_sequence() { return ++last_sequence_; }
   /// The limit on the bytes that a function differentiated inside this recording saves for its backward; that of the
   /// outer one if it has none.
   void set_memory_budget(std::optional<int64_t> bytes) { memory_budget_ = bytes; }
-  std::optional<int64_t> memory_budget() const { return memory_budget_; }
   /// Allows get_grad and put_grad to be recorded: inside a grad transform.
-  /// The custom function whose forward or backward records, if one does: it may not end a subgraph, nor write values
-  /// older than `first_id`.
-  struct CustomFunction {
-    std::string name = {};
-    int first_id = 0;
-  };
-  CustomFunction exchange_custom_function(CustomFunction other) {
-    return std::exchange(custom_function_, std::move(other));
-  }
   void set_takes_gradients(bool takes) { takes_gradients_ = takes; }
-  bool takes_gradients() const { return takes_gradients_; }
   /// Names of the executors that the recording is for; empty: the default ones. A tracer inside another's recording has
   /// the outer one's.
   void set_executors(std::vector<std::string> names) { executors_ = std::move(names); }
-  const std::vector<std::string>& executors() const { return executors_; }
   Trace& trace() { return trace_; }
   uint64_t serial() const { return serial_; }
-  Interpreter* outer() const { return outer_; }
 
+  // As an interpreter.
+  Recorder* recorder() override { return this; }
+  bool computes() const override { return false; }
   void run(const Symbol&, Arguments, SourceLocation, Results&) override;
   Int integer(detail::NumberOperation, Int, Int) override;
   Float floating(detail::NumberOperation, Float, Float) override;
@@ -184,7 +142,39 @@ class Tracer final : public Interpreter {
   void fix(const NumberProxy&) override;
   void demand_value(const Tensor&, const char* what, SourceLocation) override;
   void act(const char* what, SourceLocation) override;
+  void break_here(const std::string& what, SourceLocation) override;
+  void leave_for_backward(const Tensor&, const char* what, SourceLocation) override;
   Tensor current(const Tensor&, SourceLocation) override;
+
+  // As a recorder.
+  Recorder* outer_recorder() const override { return outer_recorder_; }
+  bool records(const Tensor& handle) const override { return handle.impl()->tracer == serial_; }
+  Value value_of(const Tensor&) override;
+  detail::Ref<TensorProxy> make_proxy(const TensorType&, bool requires_grad, std::string name = {}) override;
+  Tensor adopt(const detail::Ref<TensorProxy>&) override;
+  int reserve_ids(int least) override;
+  std::shared_ptr<std::vector<detail::Ref<NumberProxy>>> numbers() const override { return trace_.numbers; }
+  Sizes strides_of(const Tensor&) override;
+  bool is_contiguous(const Tensor&) const override;
+  Tensor view_again(const Tensor& view, const Tensor& viewed, const Tensor& other) const override;
+  bool has_breaks() const override { return breaks_ > 0; }
+  Tensor concrete_of(const Tensor&) const override;
+  void append(BoundSymbol) override;
+  void bind(const Symbol&, std::vector<Value> args, std::vector<Value> outputs, SourceLocation at = {}) override;
+  void begin_scope() override;
+  SharedVector<BoundSymbol> end_scope() override;
+  std::span<BoundSymbol> recorded() override { return scopes_.back().change(); }
+  void set_tags(Tags tags) override { tags_ = tags; }
+  Tags tags() const override { return tags_; }
+  void set_sequence(int sequence) override { sequence_ = sequence; }
+  int sequence() const override { return sequence_; }
+  int next_sequence() override { return ++last_sequence_; }
+  std::optional<int64_t> memory_budget() const override { return memory_budget_; }
+  const std::vector<std::string>& executors() const override { return executors_; }
+  bool takes_gradients() const override { return takes_gradients_; }
+  CustomFunction exchange_custom_function(CustomFunction other) override {
+    return std::exchange(custom_function_, std::move(other));
+  }
 
  private:
   struct WrittenInput {
@@ -280,7 +270,7 @@ class Tracer final : public Interpreter {
   template <class T>
   Bool record_comparison(detail::NumberOperation, T a, T b);
   template <class Record>
-  auto record_outside(Tracer& outside, Record&&);
+  auto record_outside(Record&&);
   /// Continues the numbering of the outer recording, whose numbers may occur here.
   void share_numbers_with_outside();
 
@@ -318,14 +308,11 @@ class Tracer final : public Interpreter {
   bool takes_gradients_ = false;
   CustomFunction custom_function_;
   std::vector<std::string> executors_;
-  Interpreter* outer_;
+  Recorder* outer_recorder_;
   uint64_t serial_;
 };
 
 uint64_t next_tracer_serial();
-/// The tracer with this serial number among those active on this thread; null if its trace has ended or is another
-/// thread's.
-Tracer* active_tracer(uint64_t serial);
 /// The error for a proxy that is used while its trace is not being recorded.
 [[noreturn]] void refuse_stray_proxy(const Tensor&);
 

@@ -52,6 +52,12 @@ INTEROP_HEADERS = {"dlpack.h", "eigen.h", "mdspan.h"}
 KNOWN_SYMBOL = re.compile(
     r'[!=]=\s*&(?:\w+::)*\w+_symbol\b|&(?:\w+::)*\w+_symbol\s*[!=]=|\b(?:qualified_name|symbol(?:->|\.)name)\(\)\s*[!=]=\s*"'
 )
+# Interpreters and recorders answer virtual functions (src/ops/core/interpreter.h, recorder.h): any of them may stand
+# inside any other.
+CAST_OF_INTERPRETER = re.compile(
+    r"\b(?:dynamic|static|reinterpret)_cast<\s*(?:const\s+)?(?:\w+::)*(?:Tracer|\w*Interpreter|Recorder|UnknownCalls|Watch)\b[^>]*>"
+    r"|\bdynamic_cast<[^>]*>\(\s*(?:innermost_(?:interpreter|recorder)\(\)|outer(?:_|\(\)))"
+)
 SYMBOL_KIND = re.compile(r"\bSymbolKind::\w+")
 LEFTOVER = re.compile(r"\b(TODO|FIXME|XXX)\b")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
@@ -158,6 +164,23 @@ def operators_are_records(root):
             yield f"{name}: {found[0]}; test the kind of a symbol with ir/structural.h"
 
 
+def interpreters_are_not_cast(root):
+    for path in sources(root, "src", "include"):
+        for found in CAST_OF_INTERPRETER.finditer(path.read_text()):
+            yield f"{relative(path, root)}: {found[0]}; ask the interpreter, with a virtual function if there is none"
+
+
+def threads_have_one_state(root):
+    for path in sources(root, "src", "include"):
+        if path.stem != "thread_state" and re.search(
+            r"^\s*(?:static\s+|extern\s+|inline\s+)*thread_local\b", path.read_text(), re.MULTILINE
+        ):
+            yield (
+                f"{relative(path, root)}: a thread_local variable; make it a field of ThreadState "
+                f"(src/support/thread_state.h)"
+            )
+
+
 def compile_alone(root, compiler, includes):
     flags = [
         compiler,
@@ -219,6 +242,8 @@ def main():
         lengths_and_leftovers(root),
         folder_sizes(root),
         operators_are_records(root),
+        interpreters_are_not_cast(root),
+        threads_have_one_state(root),
         readme_program_is_an_example(root),
         compile_alone(root, options.compiler, includes),
         umbrella_is_cheap(root, options.compiler, includes),

@@ -77,6 +77,36 @@ PLANTED = [
         {"src/jit/write.cpp": "return symbol.kind == SymbolKind::writing;\n"},
         "test the kind of a symbol",
     ),
+    (
+        "interpreters_are_not_cast",
+        {"src/jit/linearize.cpp": "auto* tracer = dynamic_cast<Tracer*>(innermost_interpreter());\n"},
+        "ask the interpreter",
+    ),
+    (
+        "interpreters_are_not_cast",
+        {"src/jit/linearize.cpp": "const auto* tracer = dynamic_cast<const Tracer*>(outer);\n"},
+        "ask the interpreter",
+    ),
+    (
+        "interpreters_are_not_cast",
+        {"src/ops/core/call.cpp": "if (dynamic_cast<Batch*>(innermost_interpreter())) return;\n"},
+        "ask the interpreter",
+    ),
+    (
+        "interpreters_are_not_cast",
+        {"src/tracing/strides.cpp": "auto& tracer = static_cast<Tracer&>(*outer());\n"},
+        "ask the interpreter",
+    ),
+    (
+        "threads_have_one_state",
+        {"src/jit/values.cpp": "thread_local constinit int depth = 0;\n"},
+        "make it a field of ThreadState",
+    ),
+    (
+        "threads_have_one_state",
+        {"src/jit/values.cpp": "int& depth() {\n  static thread_local int one = 0;\n  return one;\n}\n"},
+        "make it a field",
+    ),
     ("public_headers_are_light", {"include/fulgurite/io.h": f"{OPENING}#include <regex>\n{CLOSING}"}, "too heavy"),
     (
         "public_headers_are_light",

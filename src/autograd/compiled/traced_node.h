@@ -17,6 +17,7 @@ using KeyWords = SmallVector<uint64_t, 224>;
 /// A node whose backward is a trace, which can be recorded into another one.
 class TracedNode : public Node {
  public:
+  TracedNode* as_traced() override { return this; }
   /// Appends the saved tensors that the backward reads besides the gradients, in order; undefined ones for none. With
   /// create_graph they have their history from the call. Throws if they were freed or written since.
   virtual void append_saved(std::vector<Tensor>& saved, bool create_graph) = 0;

@@ -27,7 +27,7 @@ class EagerNode final : public TracedNode {
   bool append_structure(KeyWords& words, std::vector<int64_t>& sizes) const override;
   bool reverse_edges() const override { return function_->reverse_edges(); }
   /// For y.mul_(x): the node of y * x keeps y's elements from before the write.
-  void keep_elements_of(const Storage&);
+  void keep_elements_of(const Storage&) override;
 
  private:
   /// The function of this call's sizes and scalars alone, created if the call's function serves many.

@@ -199,8 +199,7 @@ void write_elements(const Tensor& source, const Tensor& destination) {
 
 // The value that an in-place operator writes may have been computed from the overwritten one.
 void write_recorded(const Tensor& source, const Tensor& destination) {
-  const std::shared_ptr<Node> maker = node_of(source);
-  if (auto* node = dynamic_cast<EagerNode*>(maker.get())) node->keep_elements_of(*destination.impl()->storage);
+  if (const std::shared_ptr<Node> maker = node_of(source)) maker->keep_elements_of(*destination.impl()->storage);
   write_elements(source, destination);
 }
 

@@ -10,7 +10,6 @@
 #include "ops/core/dispatch.h"
 #include "support/context.h"
 #include "support/log.h"
-#include "tracing/tracer.h"
 
 namespace fulgurite {
 
@@ -31,8 +30,7 @@ std::unique_ptr<InterpreterScope> leave_recording(const char* what, const std::v
   Interpreter* interpreter = innermost_interpreter();
   if (!interpreter) return nullptr;
   if (outputs.empty() || !outputs[0].defined()) throw UserError(text::cat(what, ": there is no tensor"), at);
-  if (auto* const tracer = dynamic_cast<Tracer*>(interpreter)) tracer->break_for_backward(what, outputs[0], at);
-  else interpreter->demand_value(outputs[0], what, at);
+  interpreter->leave_for_backward(outputs[0], what, at);
   return std::make_unique<InterpreterScope>(nullptr);
 }
 

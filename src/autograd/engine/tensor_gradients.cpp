@@ -3,7 +3,7 @@
 
 #include "autograd/engine/tensor_autograd.h"
 #include "ops/core/dispatch.h"
-#include "tracing/tracer.h"
+#include "ops/core/recorder.h"
 
 namespace fulgurite {
 
@@ -11,20 +11,16 @@ namespace {
 
 /// In a function with graph breaks, the tensor that an argument's handle stands for: that one has the gradient.
 Tensor given(const Tensor& handle) {
-  for (Interpreter* i = innermost_interpreter(); i != nullptr;) {
-    const auto* const tracer = dynamic_cast<const Tracer*>(i);
-    if (!tracer) break;
-    if (const Tensor concrete = tracer->concrete_of(handle); !concrete.is_same(handle)) return concrete;
-    i = tracer->outer();
-  }
+  for (const Recorder* i = innermost_recorder(); i != nullptr; i = i->outer_recorder())
+    if (const Tensor concrete = i->concrete_of(handle); !concrete.is_same(handle)) return concrete;
   return handle;
 }
 
 // Autograd state is not a value of a recording: the subgraph ends, and the tensor is materialized. A function with
 // graph breaks runs at each call, so a materialized tensor needs no further break.
 void leave_recording(const Tensor& tensor, const char* what, SourceLocation at) {
-  const auto* const tracer = dynamic_cast<const Tracer*>(innermost_interpreter());
-  if (tracer && tracer->breaks() > 0 && !is_proxy(tensor)) return;
+  const Recorder* const recorder = innermost_recorder();
+  if (recorder && recorder->has_breaks() && !is_proxy(tensor)) return;
   act_immediately(what, at);
 }
 

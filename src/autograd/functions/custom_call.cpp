@@ -21,7 +21,9 @@ CustomCall::~CustomCall() = default;
 std::vector<Tensor> CustomCall::run(const Forward& forward) {
   const std::string name(function_.name);
   try {
-    if (innermost_interpreter()) return record_custom_function(std::move(function_), inputs_, forward, at_);
+    const Interpreter* const interpreter = innermost_interpreter();
+    if (interpreter && !interpreter->computes())
+      return record_custom_function(std::move(function_), inputs_, forward, at_);
     for (const Tensor& input : inputs_)
       if (input.defined()) bring_history_up_to_date(input);
     const auto node = std::make_shared<FunctionNode>(std::move(function_), inputs_, at_);

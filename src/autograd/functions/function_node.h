@@ -13,6 +13,7 @@ class FunctionNode final : public Node, public FunctionState {
   std::string name() const override { return node_name; }
   size_t output_count() const override { return outputs.size(); }
   bool is_custom() const override { return true; }
+  const FunctionNode* as_function() const override { return this; }
   std::vector<Tensor> apply(std::vector<Tensor> gradients, const NodeRun& run) override;
   void release_saved() override;
   std::vector<Tensor> saved_tensors() const override;

@@ -13,19 +13,19 @@
 #include "ops/core/autocast.h"
 #include "ops/generated/symbols.h"
 #include "ops/structural/custom_function_symbols.h"
-#include "tracing/tracer.h"
+#include "ops/core/recorder.h"
 
 namespace fulgurite {
 
 namespace {
 
-/// A tracer scope in which a custom function's own code records.
+/// A scope of a recording in which a custom function's own code records.
 class BodyScope {
  public:
-  BodyScope(Tracer& tracer, std::string_view name, bool records_gradients)
-      : tracer_(tracer), grad_mode_(records_gradients), first_id_(tracer.trace().next_id) {
-    outer_ = tracer_.exchange_custom_function({text::cat("autograd::apply<", name, ">"), first_id_});
-    tracer_.begin_scope();
+  BodyScope(Recorder& recorder, std::string_view name, bool records_gradients)
+      : recorder_(recorder), grad_mode_(records_gradients), first_id_(recorder.reserve_ids(0)) {
+    outer_ = recorder_.exchange_custom_function({text::cat("autograd::apply<", name, ">"), first_id_});
+    recorder_.begin_scope();
   }
   ~BodyScope() {
     if (is_open_) close();
@@ -34,25 +34,26 @@ class BodyScope {
   BodyScope& operator=(const BodyScope&) = delete;
   std::vector<BoundSymbol> close() {
     is_open_ = false;
-    tracer_.exchange_custom_function(std::move(outer_));
-    return tracer_.end_scope();
+    recorder_.exchange_custom_function(std::move(outer_));
+    return recorder_.end_scope();
   }
   int first_id() const { return first_id_; }
 
  private:
-  Tracer& tracer_;
+  Recorder& recorder_;
   GradModeScope grad_mode_;
-  Tracer::CustomFunction outer_;
+  Recorder::CustomFunction outer_;
   int first_id_;
   bool is_open_ = true;
 };
 
 class Recorded final : public FunctionState {
  public:
-  Recorded(Tracer& tracer, detail::CustomFunction custom, const std::vector<Tensor>& given, SourceLocation called_at)
-      : FunctionState(std::move(custom), given, called_at), tracer_(tracer), given_(given) {
+  Recorded(Recorder& recorder, detail::CustomFunction custom, const std::vector<Tensor>& given,
+           SourceLocation called_at)
+      : FunctionState(std::move(custom), given, called_at), recorder_(recorder), given_(given) {
     for (const Tensor& input : given) {
-      arguments_.push_back(tracer.value_of(input));
+      arguments_.push_back(recorder.value_of(input));
       needs_grad.push_back(grad_enabled() && input.defined() && arguments_.back().tensor().requires_grad);
     }
   }
@@ -66,7 +67,7 @@ class Recorded final : public FunctionState {
       record_backward();
       bind();
     } else {
-      for (BoundSymbol& op : forward_) tracer_.append(std::move(op));
+      for (BoundSymbol& op : forward_) recorder_.append(std::move(op));
     }
     return give_results();
   }
@@ -76,54 +77,54 @@ class Recorded final : public FunctionState {
  private:
   // Uses values of its own, which become the arguments afterwards, so that its writes are its own too.
   void record_forward(const detail::CustomCall::Forward& forward) {
-    BodyScope scope(tracer_, function.name, false);
+    BodyScope scope(recorder_, function.name, false);
     std::unordered_set<int> parameters;
     for (const Value& argument : arguments_) {
       taken_.emplace_back();
       if (!argument.is_tensor()) continue;
       const TensorProxy& proxy = argument.tensor();
-      const auto parameter = tracer_.make_proxy({proxy.shape, proxy.dtype, proxy.device}, false);
+      const auto parameter = recorder_.make_proxy({proxy.shape, proxy.dtype, proxy.device}, false);
       renamed_.set(parameter->id, argument);
       parameters.insert(parameter->id);
-      taken_.back() = tracer_.adopt(parameter);
+      taken_.back() = recorder_.adopt(parameter);
     }
     results_ = forward(context, taken_);
     check_results(taken_, results_);
     find_writes(parameters);
     for (const Tensor& result : results_) {
       outputs.push_back(type_of(result));
-      values_.push_back(tracer_.value_of(result));
+      values_.push_back(recorder_.value_of(result));
     }
     separate_results();
     forward_ = scope.close();
     hoist_draws();
-    for (const Tensor& tensor : to_save) to_save_.push_back(tracer_.value_of(tensor));
+    for (const Tensor& tensor : to_save) to_save_.push_back(recorder_.value_of(tensor));
   }
 
   // A buffer without gradient is written after the op.
   void find_writes(const std::unordered_set<int>& parameters) {
     for (size_t i = 0; i < taken_.size(); ++i) {
       if (!taken_[i].defined() || is_dirty(taken_[i])) continue;
-      const Value value = tracer_.value_of(taken_[i]);
+      const Value value = recorder_.value_of(taken_[i]);
       if (parameters.contains(value.proxy_id())) continue;
       if (needs_grad[i])
         throw UserError(text::cat(function.name, ": forward() writes argument ", i, ", ", type_text(taken_[i]),
                                   "; inside a traced function it must mark_dirty() and return it"),
                         at);
       const Tensor own = clone(taken_[i]);
-      written_.emplace_back(i, tracer_.value_of(own));
+      written_.emplace_back(i, recorder_.value_of(own));
     }
   }
 
   // A result that is an argument, another result or a captured tensor gets a value of its own.
   void separate_results() {
     std::unordered_set<int> made;
-    for (const BoundSymbol& op : tracer_.recorded())
+    for (const BoundSymbol& op : recorder_.recorded())
       for_each_output(op, [&](const Value& output) { made.insert(proxy_id(output)); });
     for (size_t i = 0; i < values_.size(); ++i) {
       if (made.erase(values_[i].proxy_id()) > 0) continue;
       const Tensor same = expand(results_[i], results_[i].shape());
-      values_[i] = tracer_.value_of(same);
+      values_[i] = recorder_.value_of(same);
     }
   }
 
@@ -131,7 +132,7 @@ class Recorded final : public FunctionState {
   void hoist_draws() {
     std::vector<BoundSymbol> kept;
     const auto take = [&](const auto& self, BoundSymbol& op) -> void {
-      if (op.symbol->traits.random && op.subsymbols.empty()) return tracer_.append(std::move(op));
+      if (op.symbol->traits.random && op.subsymbols.empty()) return recorder_.append(std::move(op));
       const auto draws = [](const auto& inner, const BoundSymbol& bound) -> bool {
         if (bound.symbol->traits.random && bound.subsymbols.empty()) return true;
         return std::ranges::any_of(bound.subsymbols.read(),
@@ -152,7 +153,7 @@ class Recorded final : public FunctionState {
     for (size_t i = 0; i < values_.size(); ++i) {
       if (!records || is_constant(results_[i])) continue;
       const TensorProxy& proxy = values_[i].tensor();
-      const Value named(tracer_.make_proxy({proxy.shape, proxy.dtype, proxy.device}, true));
+      const Value named(recorder_.make_proxy({proxy.shape, proxy.dtype, proxy.device}, true));
       renamed_.set(proxy.id, named);
       values_[i] = named;
     }
@@ -163,21 +164,21 @@ class Recorded final : public FunctionState {
   }
 
   Tensor handle_of(const Value& value) const {
-    return value.is_tensor() ? tracer_.adopt(value.tensor_ref()) : Tensor();
+    return value.is_tensor() ? recorder_.adopt(value.tensor_ref()) : Tensor();
   }
 
   void record_backward() {
     for (const Value& value : to_save_) saved_.push_back(handle_of(value));
     is_finished_ = true;
-    BodyScope scope(tracer_, function.name, !function.once_differentiable);
+    BodyScope scope(recorder_, function.name, !function.once_differentiable);
     const AutocastScope as_in_the_engine(std::nullopt);
     std::vector<Tensor> cotangents;
     for (size_t i = 0; i < values_.size(); ++i) {
       cotangents.emplace_back();
       if (is_constant(results_[i])) continue;
-      const auto given = tracer_.make_proxy(outputs[i], true);
-      tracer_.bind(prims_get_grad_symbol, {values_[i]}, {Value(given)}, at);
-      cotangents.back() = tracer_.adopt(given);
+      const auto given = recorder_.make_proxy(outputs[i], true);
+      recorder_.bind(prims_get_grad_symbol, {values_[i]}, {Value(given)}, at);
+      cotangents.back() = recorder_.adopt(given);
     }
     std::vector<Tensor> gradients;
     if (function.backward) gradients = run_backward(std::move(cotangents));
@@ -185,7 +186,7 @@ class Recorded final : public FunctionState {
     for (size_t i = 0; i < gradients.size(); ++i) {
       if (!gradients[i].defined() || !needs_grad[i]) continue;
       const Tensor gradient = function.once_differentiable ? once(gradients[i]) : gradients[i];
-      tracer_.bind(prims_put_grad_symbol, {arguments_[i], tracer_.value_of(gradient)}, {}, at);
+      recorder_.bind(prims_put_grad_symbol, {arguments_[i], recorder_.value_of(gradient)}, {}, at);
     }
     backward_ = scope.close();
     for (BoundSymbol& op : backward_) renamed_.apply(op);
@@ -238,11 +239,11 @@ class Recorded final : public FunctionState {
       });
       for_each_output(op, [&](const Value& output) { made.insert(proxy_id(output)); });
     }
-    tracer_.bind(custom_function_symbol(function.name), std::move(arguments), std::move(outputs_and_saved), at);
+    recorder_.bind(custom_function_symbol(function.name), std::move(arguments), std::move(outputs_and_saved), at);
     SharedVector<BoundSymbol> ops;
     for (BoundSymbol& op : forward_) ops.push_back(std::move(op));
     for (BoundSymbol& op : backward_) ops.push_back(std::move(op));
-    tracer_.recorded().back().subsymbols = std::move(ops);
+    recorder_.recorded().back().subsymbols = std::move(ops);
   }
 
   std::vector<Tensor> give_results() {
@@ -262,7 +263,7 @@ class Recorded final : public FunctionState {
     return out;
   }
 
-  Tracer& tracer_;
+  Recorder& recorder_;
   const std::vector<Tensor>& given_;
   std::vector<Value> arguments_, values_, to_save_;  // of the call; of its results; of what it saved
   std::vector<Tensor> taken_, results_, saved_;      // forward()'s arguments and results, backward()'s saved tensors
@@ -276,9 +277,9 @@ class Recorded final : public FunctionState {
 
 std::vector<Tensor> record_custom_function(detail::CustomFunction function, const std::vector<Tensor>& inputs,
                                            const detail::CustomCall::Forward& forward, SourceLocation at) {
-  auto* const tracer = dynamic_cast<Tracer*>(innermost_interpreter());
-  if (!tracer) throw UserError(text::cat("autograd::apply<", function.name, "> where only shapes are asked for"), at);
-  return Recorded(*tracer, std::move(function), inputs, at).run(forward);
+  Recorder* const recorder = innermost_recorder();
+  if (!recorder) throw UserError(text::cat("autograd::apply<", function.name, "> where only shapes are asked for"), at);
+  return Recorded(*recorder, std::move(function), inputs, at).run(forward);
 }
 
 }  // namespace fulgurite

@@ -18,8 +18,8 @@ std::vector<size_t> CompiledRun::count_hooks() const {
   return counts;
 }
 
-bool CompiledRun::has_op(Effect::Kind kind, size_t call, size_t output) const {
-  return std::ranges::any_of(effects_, [&](const Effect& effect) {
+bool CompiledRun::has_op(BackwardEffect::Kind kind, size_t call, size_t output) const {
+  return std::ranges::any_of(effects_, [&](const BackwardEffect& effect) {
     return effect.kind == kind && effect.call == static_cast<int>(call) && effect.output == output;
   });
 }
@@ -29,9 +29,10 @@ bool CompiledRun::misses_node_hooks(size_t call) const {
   const Node& node = *graph_.calls[call].node;
   Node::Hooks* const hooks = node.existing_hooks();
   const Tensor* const leaf = node.accumulates_into();
-  return (hooks && !hooks->before.empty() && !has_op(Effect::Kind::before_node, call, 0)) ||
-         (hooks && !hooks->after.empty() && !has_op(Effect::Kind::after_node, call, 0)) ||
-         (leaf && !post_accumulate_hooks(*leaf).empty() && !has_op(Effect::Kind::post_accumulate_hook, call, 0));
+  return (hooks && !hooks->before.empty() && !has_op(BackwardEffect::Kind::before_node, call, 0)) ||
+         (hooks && !hooks->after.empty() && !has_op(BackwardEffect::Kind::after_node, call, 0)) ||
+         (leaf && !post_accumulate_hooks(*leaf).empty() &&
+          !has_op(BackwardEffect::Kind::post_accumulate_hook, call, 0));
 }
 
 // A gradient that was captured without hooks, or with traceable ones alone, has no op that calls one.
@@ -46,7 +47,8 @@ void CompiledRun::check_changed_hooks(int first_call) {
     const bool is_later = i >= static_cast<size_t>(first_call);
     if (is_later && misses_node_hooks(i)) leave("added a hook to", i);
     for (size_t output = 0; output < node.output_count(); ++output, ++position) {
-      if (!is_later || counts[position] == hooks_at_start_[position] || has_op(Effect::Kind::tensor_hook, i, output))
+      if (!is_later || counts[position] == hooks_at_start_[position] ||
+          has_op(BackwardEffect::Kind::tensor_hook, i, output))
         continue;
       leave(counts[position] > hooks_at_start_[position] ? "added a hook to" : "took a traceable hook away from", i);
     }
@@ -60,7 +62,7 @@ void CompiledRun::leave(const char* change, size_t call) {
                         node.source()};
 }
 
-void CompiledRun::log_tensor_hooks(const Effect& effect, const Tensor& gradient, bool is_changed) {
+void CompiledRun::log_tensor_hooks(const BackwardEffect& effect, const Tensor& gradient, bool is_changed) {
   const bool has_traceable = std::ranges::any_of(tensor_hooks_, [](const Hook& hook) { return !!hook.recorded_as(); });
   if (!is_changed && !has_traceable) return;
   FinishedTurn& turn = finished_.of[graph_.calls[static_cast<size_t>(effect.call)].node];

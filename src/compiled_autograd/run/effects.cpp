@@ -114,7 +114,7 @@ class Spread {
  public:
   Spread(const CompiledRun& run, std::vector<Tensor> tensors) : run_(run), tensors_(std::move(tensors)) {}
   Tensor next() { return std::move(tensors_[taken_++]); }
-  std::vector<Tensor> next(const std::vector<Effect::GradientRef>& positions) {
+  std::vector<Tensor> next(const std::vector<BackwardEffect::GradientRef>& positions) {
     std::vector<Tensor> out(positions.size());
     for (size_t i = 0; i < out.size(); ++i) {
       if (!positions[i].is_given) continue;
@@ -149,21 +149,21 @@ class Contents {
 
 }  // namespace
 
-const Symbol& symbol_of(Effect::Kind kind) {
+const Symbol& symbol_of(BackwardEffect::Kind kind) {
   switch (kind) {
-    case Effect::Kind::tensor_hook: return call_hook_symbol;
-    case Effect::Kind::retain_grad: return retain_grad_symbol;
-    case Effect::Kind::call_backward: return call_backward_symbol;
-    case Effect::Kind::accumulate_grad: return accumulate_grad_symbol;
-    case Effect::Kind::post_accumulate_hook: return call_leaf_hook_symbol;
-    case Effect::Kind::final_callbacks: return final_callbacks_symbol;
-    case Effect::Kind::before_node:
-    case Effect::Kind::after_node: return call_node_hooks_symbol;
+    case BackwardEffect::Kind::tensor_hook: return call_hook_symbol;
+    case BackwardEffect::Kind::retain_grad: return retain_grad_symbol;
+    case BackwardEffect::Kind::call_backward: return call_backward_symbol;
+    case BackwardEffect::Kind::accumulate_grad: return accumulate_grad_symbol;
+    case BackwardEffect::Kind::post_accumulate_hook: return call_leaf_hook_symbol;
+    case BackwardEffect::Kind::final_callbacks: return final_callbacks_symbol;
+    case BackwardEffect::Kind::before_node:
+    case BackwardEffect::Kind::after_node: return call_node_hooks_symbol;
   }
   throw InternalError("an effect has no symbol");
 }
 
-const Implementation& implementation_of(Effect::Kind kind) {
+const Implementation& implementation_of(BackwardEffect::Kind kind) {
   static const UserImplementation user{.accepts = accept, .run = run_effect, .execution_transform = {}};
   constexpr auto engine = [](const Symbol& symbol) {
     return Implementation{.executor = "engine", .symbol = &symbol, .user = &user};
@@ -185,24 +185,24 @@ int effect_of(const BoundSymbol& op) {
   return static_cast<int>(op.args.read()[0].integer().hint());
 }
 
-bool calls_user(Effect::Kind kind) {
-  return kind != Effect::Kind::retain_grad && kind != Effect::Kind::accumulate_grad &&
-         kind != Effect::Kind::final_callbacks;
+bool calls_user(BackwardEffect::Kind kind) {
+  return kind != BackwardEffect::Kind::retain_grad && kind != BackwardEffect::Kind::accumulate_grad &&
+         kind != BackwardEffect::Kind::final_callbacks;
 }
 
 CompiledRun::CompiledRun(const BackwardCall& call, const BackwardGraph& graph, const std::vector<Tensor>& inputs,
-                         const std::vector<Effect>& effects)
+                         const std::vector<BackwardEffect>& effects)
     : call_(call),
       graph_(graph),
       effects_(effects),
       hook_changes_(context().hook_changes.load(std::memory_order_relaxed)),
       first_written_(static_cast<int>(graph.calls.size())) {
-  for (const Effect& effect : effects)
-    if (effect.kind == Effect::Kind::call_backward)
+  for (const BackwardEffect& effect : effects)
+    if (effect.kind == BackwardEffect::Kind::call_backward)
       came_.resize(static_cast<size_t>(effect.first_source) + effect.results.size());
-  if (std::ranges::none_of(effects, [](const Effect& effect) { return calls_user(effect.kind); })) return;
-  calls_hooks_ = std::ranges::any_of(effects, [](const Effect& effect) {
-    return calls_user(effect.kind) && effect.kind != Effect::Kind::call_backward;
+  if (std::ranges::none_of(effects, [](const BackwardEffect& effect) { return calls_user(effect.kind); })) return;
+  calls_hooks_ = std::ranges::any_of(effects, [](const BackwardEffect& effect) {
+    return calls_user(effect.kind) && effect.kind != BackwardEffect::Kind::call_backward;
   });
   hooks_at_start_ = count_hooks();
   saved_.reserve(inputs.size());
@@ -245,7 +245,9 @@ bool CompiledRun::is_there(const Sources& sources) const {
          std::ranges::any_of(sources, [this](int source) { return came_[static_cast<size_t>(source)] != 0; });
 }
 
-bool CompiledRun::accumulates(size_t effect) const { return effects_[effect].kind == Effect::Kind::accumulate_grad; }
+bool CompiledRun::accumulates(size_t effect) const {
+  return effects_[effect].kind == BackwardEffect::Kind::accumulate_grad;
+}
 
 void CompiledRun::accumulate(size_t effect, const Tensor& gradient) {
   begin_turn(effects_[effect].call, false);
@@ -254,10 +256,10 @@ void CompiledRun::accumulate(size_t effect, const Tensor& gradient) {
 }
 
 // The op's outputs; undefined ones become zeros.
-std::vector<Tensor> CompiledRun::chosen(std::vector<Tensor> found, const Effect& effect) {
+std::vector<Tensor> CompiledRun::chosen(std::vector<Tensor> found, const BackwardEffect& effect) {
   std::vector<Tensor> out;
   for (const auto& [position, type] : effect.results) {
-    if (effect.kind == Effect::Kind::call_backward)
+    if (effect.kind == BackwardEffect::Kind::call_backward)
       came_[static_cast<size_t>(effect.first_source) + out.size()] = found[position].defined();
     out.push_back(found[position].defined() ? std::move(found[position]) : make_zeros(type));
   }
@@ -265,9 +267,9 @@ std::vector<Tensor> CompiledRun::chosen(std::vector<Tensor> found, const Effect&
 }
 
 std::vector<Tensor> CompiledRun::run(size_t effect, std::vector<Tensor> arguments) {
-  const Effect::Kind kind = effects_[effect].kind;
-  const bool before_node =
-      kind == Effect::Kind::tensor_hook || kind == Effect::Kind::retain_grad || kind == Effect::Kind::before_node;
+  const BackwardEffect::Kind kind = effects_[effect].kind;
+  const bool before_node = kind == BackwardEffect::Kind::tensor_hook || kind == BackwardEffect::Kind::retain_grad ||
+                           kind == BackwardEffect::Kind::before_node;
   begin_turn(effects_[effect].call, before_node);
   std::vector<Tensor> results = call(effect, std::move(arguments));
   if (calls_user(kind)) {
@@ -279,14 +281,14 @@ std::vector<Tensor> CompiledRun::run(size_t effect, std::vector<Tensor> argument
 
 bool CompiledRun::is_last_of_list(size_t number) const {
   if (number + 1 == effects_.size()) return true;
-  const Effect &effect = effects_[number], &next = effects_[number + 1];
+  const BackwardEffect &effect = effects_[number], &next = effects_[number + 1];
   return effect.kind != next.kind || effect.call != next.call || effect.output != next.output;
 }
 
 template <class F>
 std::span<const F> CompiledRun::take_hooks(std::vector<F>& list, size_t number,
                                            std::vector<F> (*find)(const Node&, size_t)) {
-  const Effect& effect = effects_[number];
+  const BackwardEffect& effect = effects_[number];
   const bool is_first = number == 0 || is_last_of_list(number - 1);
   if (is_first) list = find(*graph_.calls[static_cast<size_t>(effect.call)].node, effect.output);
   const std::span<const F> left = std::span<const F>(list).subspan(std::min(effect.hook, list.size()));
@@ -294,15 +296,15 @@ std::span<const F> CompiledRun::take_hooks(std::vector<F>& list, size_t number,
 }
 
 std::vector<Tensor> CompiledRun::call(size_t number, std::vector<Tensor> arguments) {
-  const Effect& effect = effects_[number];
+  const BackwardEffect& effect = effects_[number];
   const NodeCall& call = graph_.calls[static_cast<size_t>(effect.call)];
   Node& node = *call.node;
   // User code may keep its arguments, which the program reuses in its next step: pass copies.
-  if (effect.kind != Effect::Kind::post_accumulate_hook && !call_.create_graph)
+  if (effect.kind != BackwardEffect::Kind::post_accumulate_hook && !call_.create_graph)
     for (Tensor& argument : arguments) argument = clone(argument);
   Spread spread(*this, std::move(arguments));
   switch (effect.kind) {
-    case Effect::Kind::tensor_hook: {
+    case BackwardEffect::Kind::tensor_hook: {
       std::vector<Tensor> gradient = spread.next(effect.of_outputs);
       const std::span<const Hook> hooks = take_hooks(tensor_hooks_, number, hooks_of_output);
       const Contents before(gradient);
@@ -312,28 +314,28 @@ std::vector<Tensor> CompiledRun::call(size_t number, std::vector<Tensor> argumen
       log_tensor_hooks(effect, gradient[0], before.differ_from(gradient));
       return chosen(std::move(gradient), effect);
     }
-    case Effect::Kind::retain_grad:
+    case BackwardEffect::Kind::retain_grad:
       hand_to_retaining(node, effect.output, spread.next(effect.of_outputs)[0]);
       return {};
-    case Effect::Kind::accumulate_grad: return {};  // accumulate()
-    case Effect::Kind::post_accumulate_hook:
+    case BackwardEffect::Kind::accumulate_grad: return {};  // accumulate()
+    case BackwardEffect::Kind::post_accumulate_hook:
       for (const auto& hook : take_hooks(post_accumulate_hooks_, number, hooks_of_leaf)) hook(*node.accumulates_into());
       return {};
-    case Effect::Kind::final_callbacks: return {};
-    case Effect::Kind::before_node: {
+    case BackwardEffect::Kind::final_callbacks: return {};
+    case BackwardEffect::Kind::before_node: {
       std::vector<Tensor> gradients = spread.next(effect.of_outputs);
       const Contents before(gradients);
       run_before(node, gradients);
       if (before.differ_from(gradients)) finished_.of[&node].before = gradients;
       return chosen(std::move(gradients), effect);
     }
-    case Effect::Kind::call_backward: {
+    case BackwardEffect::Kind::call_backward: {
       const NodeRun how{.create_graph = call_.create_graph, .needed = call.needed};
       std::vector<Tensor> gradients = node.apply(spread.next(effect.of_outputs), how);
       if (calls_hooks_) finished_.of[&node].results = gradients;
       return chosen(std::move(gradients), effect);
     }
-    case Effect::Kind::after_node: {
+    case BackwardEffect::Kind::after_node: {
       std::vector<Tensor> of_inputs = spread.next(effect.of_inputs);
       const Contents before(of_inputs);
       run_after(node, of_inputs, spread.next(effect.of_outputs));

@@ -21,7 +21,7 @@ namespace fulgurite {
 using Sources = std::vector<int>;
 
 /// A side effect of a captured op that must happen at run time.
-struct Effect {
+struct BackwardEffect {
   enum class Kind : uint8_t {
     tensor_hook,
     retain_grad,
@@ -52,13 +52,13 @@ struct Effect {
 };
 
 /// The symbol of ops with this effect; they are run by the innermost CompiledRun of the thread.
-const Symbol& symbol_of(Effect::Kind);
-const Implementation& implementation_of(Effect::Kind);
+const Symbol& symbol_of(BackwardEffect::Kind);
+const Implementation& implementation_of(BackwardEffect::Kind);
 
 /// The index of an op's effect; -1 for any other op.
 int effect_of(const BoundSymbol&);
 /// Returns true if the effect calls user code, which may write tensors.
-bool calls_user(Effect::Kind);
+bool calls_user(BackwardEffect::Kind);
 
 /// Ends a captured run in which a hook added or removed hooks that the captured program cannot follow.
 struct LeftCapture {
@@ -72,7 +72,8 @@ struct LeftCapture {
 /// hook adds the first hook of a gradient, the run ends after the turn with LeftCapture.
 class CompiledRun {
  public:
-  CompiledRun(const BackwardCall&, const BackwardGraph&, const std::vector<Tensor>& inputs, const std::vector<Effect>&);
+  CompiledRun(const BackwardCall&, const BackwardGraph&, const std::vector<Tensor>& inputs,
+              const std::vector<BackwardEffect>&);
   CompiledRun(const CompiledRun&) = delete;
   CompiledRun& operator=(const CompiledRun&) = delete;
 
@@ -92,23 +93,23 @@ class CompiledRun {
 
  private:
   std::vector<Tensor> call(size_t effect, std::vector<Tensor> arguments);
-  std::vector<Tensor> chosen(std::vector<Tensor> found, const Effect&);
+  std::vector<Tensor> chosen(std::vector<Tensor> found, const BackwardEffect&);
   void begin_turn(int call, bool before_node);
   void find_writes(int first_call);
   const BackwardCall& call_;
   const BackwardGraph& graph_;
-  const std::vector<Effect>& effects_;
+  const std::vector<BackwardEffect>& effects_;
   /// Returns the hooks that an op calls: one, and for the last op of a list also those added to the list since. `list`
   /// holds the hooks at the time its first op ran, because a hook may have changed them before.
   template <class F>
   std::span<const F> take_hooks(std::vector<F>& list, size_t effect,
                                 std::vector<F> (*find)(const Node&, size_t output));
   bool is_last_of_list(size_t effect) const;
-  bool has_op(Effect::Kind, size_t call, size_t output) const;
+  bool has_op(BackwardEffect::Kind, size_t call, size_t output) const;
   bool misses_node_hooks(size_t call) const;
   void check_changed_hooks(int first_call);
   void leave(const char* change, size_t call);
-  void log_tensor_hooks(const Effect&, const Tensor& gradient, bool is_changed);
+  void log_tensor_hooks(const BackwardEffect&, const Tensor& gradient, bool is_changed);
   std::vector<size_t> count_hooks() const;
   std::vector<Hook> tensor_hooks_;
   std::vector<std::function<void(Tensor)>> post_accumulate_hooks_;

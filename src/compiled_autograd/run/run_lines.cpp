@@ -82,9 +82,9 @@ class OpByOp final : public OpRunner {
   bool is_nodes_own(const BoundSymbol& op) const {
     const int effect = effect_of(op);
     if (effect < 0) return true;
-    const Effect::Kind kind = captured_.effects[static_cast<size_t>(effect)].kind;
-    return kind == Effect::Kind::call_backward || kind == Effect::Kind::accumulate_grad ||
-           kind == Effect::Kind::post_accumulate_hook;
+    const BackwardEffect::Kind kind = captured_.effects[static_cast<size_t>(effect)].kind;
+    return kind == BackwardEffect::Kind::call_backward || kind == BackwardEffect::Kind::accumulate_grad ||
+           kind == BackwardEffect::Kind::post_accumulate_hook;
   }
 
   int call_of(const BoundSymbol& op) const {

@@ -11,7 +11,6 @@
 #include "ir/printing/source_lines.h"
 #include "ops/core/call_error.h"
 #include "ops/core/dispatch.h"
-#include "ops/core/unknown_calls.h"
 #include "ops/core/user_operator.h"
 #include "ops/generated/symbols.h"
 #include "support/text/text.h"
@@ -21,7 +20,7 @@ namespace fulgurite::examine {
 namespace {
 
 /// Runs calls eagerly and records what they met.
-class Watch final : public Interpreter, public UnknownCalls {
+class Watch final : public Interpreter {
  public:
   void run(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) override {
     const InterpreterScope eager(nullptr);
@@ -49,7 +48,7 @@ class Watch final : public Interpreter, public UnknownCalls {
                       at});
     for (const Value& arg : args)
       if (arg.is_tensor()) return Value(Tensor(arg));
-    throw UserError(text::cat("there is no operator '", name, "'"), at);
+    refuse_unknown(name, {}, at);
   }
   void demand_value(const Tensor&, const char* what, SourceLocation at) override {
     found_.push_back({Supported::Kind::graph_break, text::cat(what, " of a tensor"),
@@ -58,14 +57,6 @@ class Watch final : public Interpreter, public UnknownCalls {
   void act(const char* what, SourceLocation at) override {
     found_.push_back({Supported::Kind::graph_break, what, "calling it outside keeps the function in one graph", at});
   }
-  Tensor current(const Tensor& tensor, SourceLocation) override { return tensor; }
-
-  // In eager mode numbers are never symbolic.
-  Int integer(detail::NumberOperation, Int a, Int) override { return no_symbol(a); }
-  Float floating(detail::NumberOperation, Float a, Float) override { return no_symbol(a); }
-  Bool comparison(detail::NumberOperation, Int, Int) override { return no_symbol(Bool(false)); }
-  Bool comparison(detail::NumberOperation, Float, Float) override { return no_symbol(Bool(false)); }
-  void fix(const NumberProxy&) override { no_symbol(0); }
 
   /// Notes the error or break that ended the function.
   void note_end(const std::string& what) {
@@ -78,11 +69,6 @@ class Watch final : public Interpreter, public UnknownCalls {
   Supported take() { return {std::move(operators_), std::move(found_)}; }
 
  private:
-  template <class T>
-  static T no_symbol(T) {
-    throw InternalError("supported: a number is a symbol in eager mode");
-  }
-
   size_t note(const Symbol& symbol, Arguments arguments, SourceLocation at) {
     const auto [position, is_new] = positions_.try_emplace(std::string(symbol.qualified_name()), operators_.size());
     if (is_new) operators_.push_back({position->first, 0, executor_of(symbol, arguments), true, at});

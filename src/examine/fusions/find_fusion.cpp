@@ -127,4 +127,11 @@ FusionTensors tensors_of(const FoundFusion& found) {
   return out;
 }
 
+int64_t distinct_elements(const FusionInput& input) {
+  int64_t count = 1;
+  for (size_t d = 0; d < input.shape.size(); ++d)
+    if (input.strides[d].hint() != 0 || input.shape[d].hint() == 0) count *= input.shape[d].hint();
+  return count;
+}
+
 }  // namespace fulgurite::examine

@@ -25,8 +25,6 @@ struct FusionTensors {
 };
 FusionTensors tensors_of(const FoundFusion&);
 
-/// Floating operations of an op; functions count as one an element.
-int64_t operation_count(const BoundSymbol&);
 /// The number of distinct elements in memory that a tensor of this layout touches.
 int64_t distinct_elements(const FusionInput&);
 

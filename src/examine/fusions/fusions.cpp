@@ -5,12 +5,10 @@
 #include <fulgurite/repro.h>
 #include <fulgurite/symbol.h>
 
-#include "codegen/ir/print_kernel.h"
-#include "codegen/render/scalar_target.h"
 #include "examine/fusions/find_fusion.h"
 #include "examine/profile/profile_lines.h"
 #include "examine/profile/quantile.h"
-#include "executors/fuser/fusion_kernel.h"
+#include "ir/analysis/operation_count.h"
 #include "ir/printing/print_common.h"
 #include "pipeline/debug/slice.h"
 #include "runtime/plan/execution_plan.h"
@@ -41,13 +39,14 @@ std::string kernel_source(const Jitted& f, std::string_view fusion, KernelForm f
   const FoundFusion found = find_fusion(f, fusion, "kernel_source");
   const Implementation& implementation = *found.bound->implementation;
   if (form == KernelForm::compiled) return std::string(kernel_text(implementation));
-  const auto* const kernel = dynamic_cast<const fuser::FusionKernel*>(implementation.fusion);
-  if (kernel == nullptr)
+  const FusedKernel* const kernel = implementation.fusion;
+  const std::string text = kernel == nullptr        ? std::string()
+                           : form == KernelForm::ir ? kernel->ir_text()
+                                                    : kernel->scalar_text(fusion);
+  if (text.empty())
     throw UserError(text::cat("kernel_source: ", fusion, " is a kernel of the executor ", implementation.executor,
                               "; only the fuser's have a scalar form and an IR"));
-  if (form == KernelForm::ir)
-    return codegen::kernel_ir_text(kernel->kernel()) + codegen::schedule_text(kernel->schedule());
-  return codegen::scalar_kernel(kernel->kernel(), kernel->schedule(), std::string(fusion), false);
+  return text;
 }
 
 namespace {

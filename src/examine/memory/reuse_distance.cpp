@@ -6,6 +6,7 @@
 
 #include "examine/fusions/find_fusion.h"
 #include "executors/gemm/gemm_kernel.h"
+#include "ir/analysis/operation_count.h"
 #include "runtime/slot_layouts.h"
 
 namespace fulgurite::examine {
@@ -26,15 +27,16 @@ int64_t bytes_of(const SlotLayout& layout) {
 // operands.
 int64_t packed_bytes(const Step& step) {
   if (step.bound == nullptr || !step.bound->is_fusion() || step.bound->implementation == nullptr) return 0;
-  const auto* product = dynamic_cast<const fused_gemm::GemmKernel*>(step.bound->implementation->fusion);
-  if (product == nullptr) return 0;
+  const FusedKernel* const kernel = step.bound->implementation->fusion;
+  const int64_t step_depth = kernel == nullptr ? 0 : kernel->packed_step_depth();
+  if (step_depth == 0) return 0;
   int64_t rows = 1, columns = 1;
   for (const Int size : step.bound->outputs.at(0).tensor().shape) {
     rows *= columns;
     columns = size.hint();
   }
   // Two operations for each element of a packed row, whose steps take four bytes.
-  return rows > 0 ? operation_count(*step.bound) / rows * 2 / product->tiles().step_depth : 0;
+  return rows > 0 ? operation_count(*step.bound) / rows * 2 / step_depth : 0;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <fulgurite/symbol.h>
 
 #include "examine/fusions/find_fusion.h"
+#include "ir/analysis/operation_count.h"
 #include "ir/analysis/trace_values.h"
 #include "ir/printing/print_common.h"
 #include "ir/structural.h"

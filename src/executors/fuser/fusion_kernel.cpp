@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include "codegen/ir/print_kernel.h"
+#include "codegen/render/scalar_target.h"
 #include "executors/eager/index_error.h"
 #include "runtime/copy_elements.h"
 #include "runtime/threads/parallel_for.h"
@@ -317,6 +319,14 @@ bool FusionKernel::may_overwrite(size_t result, size_t argument) const {
   const OperandLayout &to = outputs_.at(result), &from = inputs_.at(argument);
   if (to.extent != Extent::full || from.extent != Extent::full || to.is_column_sum || from.is_place) return false;
   return from.row_loop >= 0 && from.row_loop <= to.row_loop;
+}
+
+std::string FusionKernel::scalar_text(std::string_view name) const {
+  return codegen::scalar_kernel(kernel_, schedule_, std::string(name), false);
+}
+
+std::string FusionKernel::ir_text() const {
+  return codegen::kernel_ir_text(kernel_) + codegen::schedule_text(schedule_);
 }
 
 void FusionKernel::run(Arguments arguments, std::span<const Tensor> results) const {

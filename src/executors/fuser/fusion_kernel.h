@@ -16,6 +16,8 @@ class FusionKernel final : public FusedKernel {
   void run(Arguments, std::span<const Tensor> results) const override;
   std::string_view text() const override { return text_; }
   bool may_overwrite(size_t result, size_t argument) const override;
+  std::string scalar_text(std::string_view name) const override;
+  std::string ir_text() const override;
   /// The kernel it was made of; one made for a repro program has no values.
   const codegen::Kernel& kernel() const { return kernel_; }
   const codegen::Schedule& schedule() const { return schedule_; }

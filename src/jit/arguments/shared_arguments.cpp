@@ -67,7 +67,7 @@ Containers find_containers(const RecordRequest& request) {
 Tensor view_of_container(const Tensor& container, const Tensor& containing, const Tensor& contained,
                          SourceLocation at) {
   const TensorImpl &outer = *containing.impl(), &inner = *contained.impl();
-  if (inner.proxy) return active_tracer(inner.tracer)->view_again(contained, containing, container);
+  if (inner.proxy) return recording_of(contained)->view_again(contained, containing, container);
   Dims sizes, strides;
   for (const int64_t size : inner.sizes) sizes.push_back(size);
   for (const int64_t stride : inner.strides) strides.push_back(stride);

@@ -6,7 +6,6 @@
 #include <fulgurite/operators.h>
 
 #include "ops/core/call_arguments.h"
-#include "ops/core/unknown_calls.h"
 #include "ops/generated/symbols.h"
 #include "ops/nn/pooling_calls.h"
 #include "ops/tensor/in_place.h"
@@ -36,9 +35,9 @@ std::string_view last_part(std::string_view name) {
 
 Value unknown_operator(std::string_view name, const std::vector<Value>& args, SourceLocation at) {
   const std::vector<std::string_view> similar = similar_operators(name);
-  if (auto* const recorder = dynamic_cast<UnknownCalls*>(innermost_interpreter()))
-    return recorder->unknown_call(name, args, similar, at);
-  throw UserError(text::cat("there is no operator '", name, "'", suggestion(similar)), at);
+  if (Interpreter* const interpreter = innermost_interpreter())
+    return interpreter->unknown_call(name, args, similar, at);
+  refuse_unknown(name, similar, at);
 }
 
 /// PyTorch's older spelling of the variances: unbiased=False for correction=0, by name or in the position after dim.

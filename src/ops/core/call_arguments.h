@@ -36,4 +36,7 @@ class CallArguments {
   std::string error_;
 };
 
+/// Operators within a small edit distance of `name`: three at most, the likeliest first.
+std::vector<std::string_view> similar_operators(std::string_view name);
+
 }  // namespace fulgurite

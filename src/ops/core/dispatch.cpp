@@ -7,6 +7,7 @@
 
 #include "ops/core/autocast.h"
 #include "ops/core/call_error.h"
+#include "ops/core/recorder.h"
 #include "support/base/deferred_error.h"
 
 namespace fulgurite {
@@ -63,6 +64,14 @@ void check_required(const Symbol& symbol, Arguments arguments) {
 }  // namespace
 
 Interpreter* innermost_interpreter() { return innermost.interpreter; }
+
+Recorder* innermost_recorder() { return innermost.interpreter ? innermost.interpreter->recorder() : nullptr; }
+
+Recorder* recording_of(const Tensor& handle) {
+  Recorder* recorder = innermost_recorder();
+  while (recorder != nullptr && !recorder->records(handle)) recorder = recorder->outer_recorder();
+  return recorder;
+}
 
 void before_next_call(void (*run)()) { innermost.before_next_call = run; }
 

@@ -1,31 +1,9 @@
 #pragma once
 #include "ops/core/argument.h"
+#include "ops/core/interpreter.h"
 #include "ops/core/rules.h"
 
 namespace fulgurite {
-
-/// The current meaning of an operator call: a tracer records it. Without one, eager mode runs it.
-class Interpreter {
- public:
-  virtual ~Interpreter() = default;
-  /// Arguments have been checked against the signature. Dispatch adds the operator, operands and source line to a
-  /// RuleError thrown here.
-  virtual void run(const Symbol&, Arguments, SourceLocation, Results&) = 0;
-
-  // Symbolic scalars; see fulgurite::detail in number.h.
-  virtual Int integer(detail::NumberOperation, Int, Int) = 0;
-  virtual Float floating(detail::NumberOperation, Float, Float) = 0;
-  virtual Bool comparison(detail::NumberOperation, Int, Int) = 0;
-  virtual Bool comparison(detail::NumberOperation, Float, Float) = 0;
-  virtual void fix(const NumberProxy&) = 0;  // its value is read: guard it
-
-  /// Called when a tensor's elements are read (`item`, printing, `if`): throws unless they are available.
-  virtual void demand_value(const Tensor&, const char* what, SourceLocation) = 0;
-  /// Called before a function that acts immediately and at each call; see act_immediately().
-  virtual void act(const char* what, SourceLocation) = 0;
-  /// The tensor's counterpart here: a value of this trace for a proxy or for a captured concrete tensor.
-  virtual Tensor current(const Tensor& tensor, SourceLocation) = 0;
-};
 
 /// This thread's innermost interpreter; null in eager mode.
 Interpreter* innermost_interpreter();

@@ -7,7 +7,7 @@ namespace {
 // Follows a decomposition by shapes and dtypes only: results are proxies of no trace.
 class TypeInterpreter final : public Interpreter {
  public:
-  explicit TypeInterpreter(Interpreter* outer) : outer_(outer) {}
+  explicit TypeInterpreter(Interpreter* numbers) : numbers_(numbers) {}
 
   void run(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) override {
     if (!symbol.infer && symbol.decompose) return symbol.decompose(arguments, results, at);
@@ -23,18 +23,19 @@ class TypeInterpreter final : public Interpreter {
     }
   }
 
+  bool computes() const override { return false; }
   // Symbolic sizes belong to the trace being recorded.
-  Int integer(detail::NumberOperation operation, Int a, Int b) override { return outer_->integer(operation, a, b); }
+  Int integer(detail::NumberOperation operation, Int a, Int b) override { return numbers_->integer(operation, a, b); }
   Float floating(detail::NumberOperation operation, Float a, Float b) override {
-    return outer_->floating(operation, a, b);
+    return numbers_->floating(operation, a, b);
   }
   Bool comparison(detail::NumberOperation operation, Int a, Int b) override {
-    return outer_->comparison(operation, a, b);
+    return numbers_->comparison(operation, a, b);
   }
   Bool comparison(detail::NumberOperation operation, Float a, Float b) override {
-    return outer_->comparison(operation, a, b);
+    return numbers_->comparison(operation, a, b);
   }
-  void fix(const NumberProxy& number) override { outer_->fix(number); }
+  void fix(const NumberProxy& number) override { numbers_->fix(number); }
 
   void demand_value(const Tensor&, const char* what, SourceLocation) override {
     throw RuleError{text::cat(what, " needs a value where only shapes are known")};
@@ -42,10 +43,9 @@ class TypeInterpreter final : public Interpreter {
   void act(const char* what, SourceLocation) override {
     throw RuleError{text::cat(what, " acts immediately, and only shapes are computed here")};
   }
-  Tensor current(const Tensor& tensor, SourceLocation) override { return tensor; }
 
  private:
-  Interpreter* outer_;
+  Interpreter* numbers_;
 };
 
 }  // namespace

@@ -311,21 +311,21 @@ std::vector<BoundSymbol> record_replacement(Tracer& tracer, const BoundSymbol& b
 
 namespace {
 
-Tracer& tracer_of_rule(const char* what, SourceLocation at) {
-  auto* tracer = dynamic_cast<Tracer*>(innermost_interpreter());
-  if (tracer == nullptr || !tracer->takes_gradients())
+Recorder& recorder_of_rule(const char* what, SourceLocation at) {
+  Recorder* const recorder = innermost_recorder();
+  if (recorder == nullptr || !recorder->takes_gradients())
     throw UserError(
         text::cat(what,
                   "() is called outside a grad transform: it names gradients of an operator's arguments and "
                   "results while the operator is being differentiated; see OperatorExecutor"),
         at);
-  return *tracer;
+  return *recorder;
 }
 
-Value value_in_rule(Tracer& tracer, const Tensor& tensor, const char* what, SourceLocation at) {
+Value value_in_rule(Recorder& recorder, const Tensor& tensor, const char* what, SourceLocation at) {
   if (!tensor.defined()) throw UserError(text::cat(what, "() of an undefined tensor"), at);
   try {
-    return tracer.value_of(tensor);
+    return recorder.value_of(tensor);
   } catch (const RuleError& error) {
     throw UserError(text::cat(what, "(): ", error.message), at);
   }
@@ -334,20 +334,20 @@ Value value_in_rule(Tracer& tracer, const Tensor& tensor, const char* what, Sour
 }  // namespace
 
 Tensor get_grad(const Tensor& tensor, SourceLocation at) {
-  Tracer& tracer = tracer_of_rule("get_grad", at);
-  const Value value = value_in_rule(tracer, tensor, "get_grad", at);
+  Recorder& recorder = recorder_of_rule("get_grad", at);
+  const Value value = value_in_rule(recorder, tensor, "get_grad", at);
   const TensorProxy& proxy = value.tensor();
-  const auto given = tracer.make_proxy({proxy.shape, proxy.dtype, proxy.device}, false);
-  tracer.bind(prims_get_grad_symbol, {value}, {Value(given)}, at);
-  return tracer.adopt(given);
+  const auto given = recorder.make_proxy({proxy.shape, proxy.dtype, proxy.device}, false);
+  recorder.bind(prims_get_grad_symbol, {value}, {Value(given)}, at);
+  return recorder.adopt(given);
 }
 
 void put_grad(const Tensor& tensor, const Tensor& gradient, SourceLocation at) {
-  Tracer& tracer = tracer_of_rule("put_grad", at);
+  Recorder& recorder = recorder_of_rule("put_grad", at);
   if (!gradient.defined()) return;
-  const Value value = value_in_rule(tracer, tensor, "put_grad", at);
-  const Value given = value_in_rule(tracer, gradient, "put_grad", at);
-  tracer.bind(prims_put_grad_symbol, {value, given}, {}, at);
+  const Value value = value_in_rule(recorder, tensor, "put_grad", at);
+  const Value given = value_in_rule(recorder, gradient, "put_grad", at);
+  recorder.bind(prims_put_grad_symbol, {value, given}, {}, at);
 }
 
 }  // namespace fulgurite

@@ -1,14 +1,15 @@
+#include "ir/analysis/operation_count.h"
+
 #include <algorithm>
 
 #include <fulgurite/symbol.h>
 
-#include "examine/fusions/find_fusion.h"
 #include "ir/analysis/sizes.h"
 #include "ir/analysis/trace_values.h"
 #include "ir/custom_function.h"
 #include "ir/structural.h"
 
-namespace fulgurite::examine {
+namespace fulgurite {
 
 namespace {
 
@@ -42,11 +43,4 @@ int64_t operation_count(const BoundSymbol& bound) {
   return traits.reduction ? max_argument_elements(bound) : results;
 }
 
-int64_t distinct_elements(const FusionInput& input) {
-  int64_t count = 1;
-  for (size_t d = 0; d < input.shape.size(); ++d)
-    if (input.strides[d].hint() != 0 || input.shape[d].hint() == 0) count *= input.shape[d].hint();
-  return count;
-}
-
-}  // namespace fulgurite::examine
+}  // namespace fulgurite
