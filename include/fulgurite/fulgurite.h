@@ -36,6 +36,7 @@
 #include <fulgurite/grad_scaler.h>
 #include <fulgurite/image_transforms.h>
 #include <fulgurite/init.h>
+#include <fulgurite/interpreter.h>
 #include <fulgurite/io.h>
 #include <fulgurite/jit.h>
 #include <fulgurite/jit_values.h>
