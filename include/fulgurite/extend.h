@@ -37,8 +37,8 @@ struct OperatorOptions {
   /// Returns tensors of the results' shapes and dtypes; only those are used: `return empty_like(x);`. Without one,
   /// `run` is called once, on zeros, for each new kind of traced arguments.
   detail::OperatorFunction infer = {};
-  /// Restrictions for passes: `random` keeps its calls in order and never recomputes them, `side_effect` keeps unused
-  /// ones.
+  /// Restrictions for passes: a call with effects is kept even if its results are unused, is neither merged with others
+  /// nor repeated, and keeps its order among calls with the same effect.
   Traits traits = {};
   std::string documentation = {};
 };

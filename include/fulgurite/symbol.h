@@ -69,15 +69,54 @@ struct Signature {
   std::span<const Parameter> params() const { return {parameters.data(), static_cast<size_t>(parameter_count)}; }
 };
 
+/// State outside of its results that a call reads or changes.
+enum class Effect : uint8_t {
+  none,
+  random,      // advances the generator of random numbers
+  memory,      // writes into memory that other calls may read
+  io,          // acts on the world outside: prints, counts, sends
+  collective,  // exchanges data with the other members of a group, its argument of the name "group"
+};
+/// A set of effects: `Effect::io`, `Effect::memory | Effect::io`. Passes keep a call with an effect although its
+/// results are unused, and neither merge nor repeat it. Calls that share an effect stay in order; calls of unlike
+/// effects, and collectives of unlike groups, may change places.
+class Effects {
+ public:
+  constexpr Effects() = default;
+  constexpr Effects(Effect effect) : bits_(bit(effect)) {}
+  /// Every effect: what a call of unknown code may do.
+  static constexpr Effects all() {
+    Effects effects;
+    effects.bits_ = bit(Effect::random) | bit(Effect::memory) | bit(Effect::io) | bit(Effect::collective);
+    return effects;
+  }
+  constexpr bool has(Effect effect) const { return (bits_ & bit(effect)) != 0; }
+  constexpr bool empty() const { return bits_ == 0; }
+  friend constexpr Effects operator|(Effects a, Effects b) {
+    a.bits_ |= b.bits_;
+    return a;
+  }
+  friend constexpr bool operator==(Effects, Effects) = default;
+
+ private:
+  static constexpr uint8_t bit(Effect effect) {
+    return effect == Effect::none ? 0 : static_cast<uint8_t>(1U << static_cast<unsigned>(effect));
+  }
+  uint8_t bits_ = 0;
+};
+constexpr Effects operator|(Effect a, Effect b) { return Effects(a) | Effects(b); }
+
 /// Properties of an operator, besides its rules.
 struct Traits {
   bool pointwise = false;  // each result element depends only on the broadcast elements of the operands
   bool reduction = false;
-  bool view = false;    // the result shares the first tensor's storage if strides allow
-  bool random = false;  // consumes RNG: kept in program order, never merged or recomputed
+  bool view = false;                          // the result shares the first tensor's storage if strides allow
+  Effects effects{};                          // none: calls may be eliminated, merged and repeated
+  bool random = effects.has(Effect::random);  // deprecated, until 0.3: `effects = Effect::random`
   /// There is a name_() that writes the result into the first tensor; pointwise operators all have one.
   bool has_in_place_form = false;
-  bool side_effect = false;           // kept even if its results are unused
+  /// Deprecated, until 0.3: `effects = Effect::memory | Effect::io`.
+  bool side_effect = effects.has(Effect::memory) || effects.has(Effect::io);
   bool not_differentiable = false;    // no result can carry a gradient
   bool always_differentiate = false;  // its gradient rule runs even if no argument requires one
   bool matmul = false;                // never recomputed unless tagged

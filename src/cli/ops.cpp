@@ -23,8 +23,10 @@ std::string traits_text(const Symbol& symbol) {
                                                  {symbol.traits.pointwise, "pointwise"},
                                                  {symbol.traits.reduction, "reduction"},
                                                  {symbol.traits.view, "view"},
-                                                 {symbol.traits.random, "random"},
-                                                 {symbol.traits.side_effect, "side effect"},
+                                                 {symbol.traits.effects.has(Effect::random), "random"},
+                                                 {symbol.traits.effects.has(Effect::memory), "writes memory"},
+                                                 {symbol.traits.effects.has(Effect::io), "input and output"},
+                                                 {symbol.traits.effects.has(Effect::collective), "collective"},
                                                  {symbol.traits.not_differentiable, "not differentiable"}};
   std::string out;
   for (const auto& [holds, text] : traits)

@@ -12,6 +12,7 @@
 #include "autograd/hooks/node_hooks.h"
 #include "compiled_autograd/gradients.h"
 #include "compiled_autograd/jitted_names.h"
+#include "ir/analysis/effects.h"
 #include "ops/core/dispatch.h"
 #include "tensor/same_memory.h"
 #include "tracing/tracer.h"
@@ -249,7 +250,7 @@ class BackwardRecorder {
       if (tracer_.value_of(capture.concrete).proxy_id() != capture.proxy->id)
         throw UserError(text::cat("it writes into ", type_text(capture.concrete), ", which is not its argument"));
     for (const BoundSymbol& op : tracer_.recorded().subspan(first_line))
-      if (op.symbol->traits.random) throw UserError(text::cat("it draws random numbers, ", op.name(), "()"));
+      if (draws_numbers(*op.symbol)) throw UserError(text::cat("it draws random numbers, ", op.name(), "()"));
   }
 
   // Records an op on lists of gradients that returns some of them changed.

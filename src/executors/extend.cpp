@@ -189,6 +189,18 @@ std::shared_ptr<UserExecutor> make_user_executor(std::string name, SourceLocatio
 
 const std::string& name_of(const UserExecutor& executor) { return executor.name; }
 
+namespace {
+
+/// Traits without effects, but with the deprecated names for them, with the effects that these stand for.
+Traits with_effects(Traits traits) {
+  if (!traits.effects.empty()) return traits;
+  if (traits.random) traits.effects = Effect::random;
+  if (traits.side_effect) traits.effects = traits.effects | (Effect::memory | Effect::io);
+  return traits;
+}
+
+}  // namespace
+
 const Symbol& register_operator(UserExecutor& executor, std::string_view signature, OperatorFunction run,
                                 OperatorOptions options, SourceLocation at) {
   auto text = std::make_unique<const std::string>(signature);
@@ -215,7 +227,7 @@ const Symbol& register_operator(UserExecutor& executor, std::string_view signatu
   symbol.documentation = *symbol.description;
   symbol.python_text = std::make_unique<const std::string>(python_pattern(parsed));
   symbol.python = *symbol.python_text;
-  symbol.traits = options.traits;
+  symbol.traits = with_effects(options.traits);
   symbol.accepts = accepting(run.parameters(), options.checker);
   UserImplementation user;
   user.accepts = symbol.accepts;

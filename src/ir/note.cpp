@@ -10,7 +10,7 @@ constinit const Symbol note_symbol{
     .signature = "prims.note() -> ()",
     .documentation = "Text above the next line of a printed trace.",
     .kind = SymbolKind::note,
-    .traits = {.side_effect = true, .structural = true},
+    .traits = {.effects = Effects::all(), .structural = true},
 };
 
 }  // namespace

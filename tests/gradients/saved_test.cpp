@@ -45,7 +45,7 @@ bool depends_on(const CaseTraces& traces, size_t which) {
 bool is_state_of_draw(const CaseTraces& traces, size_t which) {
   const Value saved = keyword(traces.forward.bound_symbols.back(), "saved_tensors").list()[which];
   for (const BoundSymbol& bound : traces.forward.bound_symbols)
-    if (bound.symbol->traits.random && bound.outputs[0] == saved) return true;
+    if (bound.symbol->traits.effects.has(Effect::random) && bound.outputs[0] == saved) return true;
   return false;
 }
 

@@ -211,7 +211,8 @@ const std::map<std::string_view, std::string_view> different_in_pytorch = {
 // Not a number, infinities and both zeros; dimensions without elements; no dimensions at all.
 void dump_altered_operators(Dump& dump) {
   for (const OperatorCase& c : operator_cases()) {
-    if (c.no_pytorch || c.contiguous_only || !c.known_gradients.empty() || c.symbol->traits.random) continue;
+    if (c.no_pytorch || c.contiguous_only || !c.known_gradients.empty() || c.symbol->traits.effects.has(Effect::random))
+      continue;
     if (different_in_pytorch.contains(c.symbol->qualified_name())) continue;
     const std::vector<Tensor> original = changed(c.inputs(), as_f32);
     const auto add = [&](const std::string& how, const std::vector<Tensor>& inputs, bool has_gradients) {

@@ -46,7 +46,7 @@ void EagerFormula::add(const BoundSymbol& bound) {
   const bool is_kernel = bound.implementation != nullptr && bound.implementation->kernel != nullptr &&
                          bound.implementation->user == nullptr && bound.implementation->fusion == nullptr;
   const bool is_view = bound.implementation == nullptr && symbol->view != nullptr;
-  if (is_write(*symbol) || symbol->traits.random || !(is_kernel || is_view))
+  if (!symbol->traits.effects.empty() || !(is_kernel || is_view))
     throw InternalError(text::cat(symbol->qualified_name(), " needs a program"));
   for_each_argument(bound, [&](const Value& value) { add_numbers(value); });
   for_each_output(bound, [&](const Value& value) { add_numbers(value); });

@@ -4,6 +4,7 @@
 
 #include <fulgurite/error.h>
 
+#include "ir/analysis/effects.h"
 #include "ir/analysis/trace_values.h"
 #include "ir/structural.h"
 #include "support/text/text.h"
@@ -48,7 +49,7 @@ Trace backward_from_inputs(const Trace& augmented_forward, const Trace& backward
         makes_needed = makes_needed || (id >= 0 && is_needed[id]);
       });
       if (!makes_needed) continue;
-      if (bound.symbol->traits.random)
+      if (draws_numbers(*bound.symbol))
         throw UserError(text::cat("a second differentiation would draw ", bound.name(),
                                   " again: differentiate the eager function, or draw outside the compiled one"),
                         bound.source);

@@ -8,6 +8,7 @@
 
 #include "autograd/engine/modes.h"
 #include "autograd/functions/function_state.h"
+#include "ir/analysis/effects.h"
 #include "ir/analysis/uses.h"
 #include "ir/substitution.h"
 #include "ops/core/autocast.h"
@@ -132,9 +133,9 @@ class Recorded final : public FunctionState {
   void hoist_draws() {
     std::vector<BoundSymbol> kept;
     const auto take = [&](const auto& self, BoundSymbol& op) -> void {
-      if (op.symbol->traits.random && op.subsymbols.empty()) return recorder_.append(std::move(op));
+      if (draws_numbers(*op.symbol) && op.subsymbols.empty()) return recorder_.append(std::move(op));
       const auto draws = [](const auto& inner, const BoundSymbol& bound) -> bool {
-        if (bound.symbol->traits.random && bound.subsymbols.empty()) return true;
+        if (draws_numbers(*bound.symbol) && bound.subsymbols.empty()) return true;
         return std::ranges::any_of(bound.subsymbols.read(),
                                    [&](const BoundSymbol& subsymbol) { return inner(inner, subsymbol); });
       };

@@ -23,7 +23,7 @@ constinit const Symbol call_hook_symbol{
     .documentation = "Calls a hook on a gradient; gives what it puts in the gradient's place.",
     .python = "call_hook({0}, {1}, {2})",
     .python_definition = call_hook_definition,
-    .traits = {.side_effect = true},
+    .traits = {.effects = Effects::all()},
 };
 
 constinit const Symbol call_leaf_hook_symbol{
@@ -31,7 +31,7 @@ constinit const Symbol call_leaf_hook_symbol{
     .documentation = "Calls a hook on a leaf whose gradient has been added to.",
     .python = "call_hook({0}, {1}, {2})",
     .python_definition = call_hook_definition,
-    .traits = {.side_effect = true},
+    .traits = {.effects = Effects::all()},
 };
 
 constinit const Symbol final_callbacks_symbol{
@@ -41,7 +41,7 @@ constinit const Symbol final_callbacks_symbol{
     .python_definition =
         "def _exec_final_callbacks_stub(hooks):\n"
         "  pass\n",
-    .traits = {.side_effect = true},
+    .traits = {.effects = Effects::all()},
 };
 
 constinit const Symbol call_node_hooks_symbol{
@@ -53,7 +53,7 @@ constinit const Symbol call_node_hooks_symbol{
     .python_definition =
         "def call_node_hooks(hooks, gradients, of_outputs, hook_type):\n"
         "  return [gradient.clone() for gradient in gradients]\n",
-    .traits = {.side_effect = true},
+    .traits = {.effects = Effects::all()},
 };
 
 constinit const Symbol retain_grad_symbol{
@@ -63,13 +63,13 @@ constinit const Symbol retain_grad_symbol{
     .python_definition =
         "def retain_grad(tensor, gradient):\n"
         "  pass\n",
-    .traits = {.side_effect = true},
+    .traits = {.effects = Effect::memory},
 };
 
 constinit const Symbol call_backward_symbol{
     .signature = "compiled_autograd.call_backward(int call, Tensor[] gradients, *, str function) -> Tensor[]",
     .documentation = "Calls a custom function's backward.",
-    .traits = {.side_effect = true},
+    .traits = {.effects = Effects::all()},
 };
 
 constinit const Symbol accumulate_grad_symbol{
@@ -79,7 +79,7 @@ constinit const Symbol accumulate_grad_symbol{
     .python_definition =
         "def accumulate_grad_(call, variable, gradient):\n"
         "  variable.grad = gradient.clone() if variable.grad is None else variable.grad + gradient\n",
-    .traits = {.side_effect = true},
+    .traits = {.effects = Effect::memory},
 };
 
 // A program step must own its result: it is copied unless uniquely owned.

@@ -5,6 +5,7 @@
 #include <fulgurite/symbol.h>
 
 #include "codegen/lowering/lower_group.h"
+#include "ir/analysis/effects.h"
 #include "ir/analysis/view_roots.h"
 #include "ir/structural.h"
 
@@ -16,9 +17,9 @@ void add_once(std::vector<int>& ops, int op) {
   if (std::ranges::find(ops, op) == ops.end()) ops.push_back(op);
 }
 
-// An op with an unknown side effect, such as a hook. A trace's own writes into inputs run after everything else.
+// An op that writes into memory, such as a hook. A trace's own writes into inputs run after everything else.
 bool may_write_inputs(const BoundSymbol& bound) {
-  return bound.symbol->traits.side_effect && !bound.symbol->traits.structural && !is_write(bound);
+  return effects_of(bound).has(Effect::memory) && !bound.symbol->traits.structural && !is_write(bound);
 }
 
 // Ops that read inputs of the trace, directly or through views; none if nothing may write inputs.
@@ -49,7 +50,7 @@ DependencyGraph::DependencyGraph(const Trace& trace, bool looks_through_views)
     is_transparent_[i] = looks_through_views && codegen::is_transparent_view(trace.bound_symbols[i]);
   const std::vector<char> reads_inputs = consumers_of_inputs(trace);
   std::vector<int> reads;  // of inputs, since the last effect that may write them
-  int last_effect = -1;
+  EffectOrder effects;
   const auto wait = [&](int op, int for_op) {
     if (for_op < 0 || for_op == op) return;
     add_once(before_[op], for_op);
@@ -69,8 +70,7 @@ DependencyGraph::DependencyGraph(const Trace& trace, bool looks_through_views)
       if (reads_inputs[static_cast<size_t>(i)]) reads.push_back(i);
       continue;
     }
-    wait(i, last_effect);
-    last_effect = i;
+    for (const int before : effects.add(bound, i)) wait(i, before);
     if (!may_write_inputs(bound)) continue;
     for (const int read : reads) wait(i, read);
     reads.clear();

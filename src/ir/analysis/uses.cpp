@@ -29,9 +29,8 @@ Uses::Uses(const Trace& trace)
 }
 
 bool has_effect(const BoundSymbol& bound) {
-  const Traits& traits = bound.symbol->traits;
   const bool gives_nothing = bound.symbol->signature.result_count == 0 && bound.outputs.empty();
-  if (traits.side_effect || traits.random || gives_nothing) return true;
+  if (!bound.symbol->traits.effects.empty() || gives_nothing) return true;
   for (const BoundSymbol& subsymbol : forward_lines(bound))
     if (has_effect(subsymbol)) return true;
   return false;

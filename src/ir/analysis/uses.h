@@ -74,8 +74,8 @@ class Uses {
   std::vector<int> producer_, last_use_, first_, consumers_;
 };
 
-/// Returns true if a symbol must stay even if its results are unused: it writes, consumes RNG, returns or has no
-/// results, or contains such a symbol.
+/// Returns true if effects_of() the op is not empty: it stays even if its results are unused, and is neither merged nor
+/// repeated.
 bool has_effect(const BoundSymbol&);
 
 }  // namespace fulgurite

@@ -3,6 +3,7 @@
 #include <fulgurite/random_state.h>
 #include <fulgurite/trace.h>
 
+#include "ir/analysis/effects.h"
 #include "jit/jit_state.h"
 #include "ops/core/dispatch.h"
 
@@ -11,7 +12,7 @@ namespace fulgurite {
 namespace {
 
 bool draws_in(const BoundSymbol& line) {
-  return line.symbol->traits.random || std::ranges::any_of(line.subsymbols, draws_in);
+  return draws_numbers(*line.symbol) || std::ranges::any_of(line.subsymbols, draws_in);
 }
 
 bool draws_in(const std::vector<Trace>& stages) {

@@ -92,7 +92,7 @@ constinit const Symbol prims_random_state_symbol{
         },
     .python = "random_state({0})",
     .python_definition = random_python,
-    .traits = {.random = true, .side_effect = true, .not_differentiable = true},
+    .traits = {.effects = Effect::random, .not_differentiable = true},
 };
 
 constinit const Symbol prims_uniform_symbol{
@@ -136,7 +136,7 @@ constinit const Symbol rand_symbol{
         },
     .python = "random_uniform(random_state(random_count({0})), {0}, 0.0, 1.0, {1})",
     .python_definition = random_python,
-    .traits = {.random = true, .not_differentiable = true},
+    .traits = {.effects = Effect::random, .not_differentiable = true},
 };
 
 constinit const Symbol randn_symbol{
@@ -149,7 +149,7 @@ constinit const Symbol randn_symbol{
         },
     .python = "random_normal(random_state(random_count({0})), {0}, 0.0, 1.0, {1})",
     .python_definition = random_python,
-    .traits = {.random = true, .not_differentiable = true},
+    .traits = {.effects = Effect::random, .not_differentiable = true},
 };
 
 constinit const Symbol rand_like_symbol{
@@ -162,7 +162,7 @@ constinit const Symbol rand_like_symbol{
         },
     .python = "random_uniform(random_state({0}.numel()), {0}.shape, 0.0, 1.0, {1} or {0}.dtype)",
     .python_definition = random_python,
-    .traits = {.random = true, .not_differentiable = true},
+    .traits = {.effects = Effect::random, .not_differentiable = true},
 };
 
 constinit const Symbol randn_like_symbol{
@@ -175,7 +175,7 @@ constinit const Symbol randn_like_symbol{
         },
     .python = "random_normal(random_state({0}.numel()), {0}.shape, 0.0, 1.0, {1} or {0}.dtype)",
     .python_definition = random_python,
-    .traits = {.random = true, .not_differentiable = true},
+    .traits = {.effects = Effect::random, .not_differentiable = true},
 };
 
 constinit const Symbol randint_symbol{
@@ -197,7 +197,7 @@ constinit const Symbol randint_symbol{
         },
     .python = "random_integers(random_state(random_count({2})), {2}, {0}, {1}, {3} or torch.int64)",
     .python_definition = random_python,
-    .traits = {.random = true, .not_differentiable = true},
+    .traits = {.effects = Effect::random, .not_differentiable = true},
 };
 
 constinit const Symbol dropout_symbol{
@@ -220,7 +220,7 @@ constinit const Symbol dropout_symbol{
         },
     .python = "random_dropout({0}, {1}, {2})",
     .python_definition = random_python,
-    .traits = {.random = true},
+    .traits = {.effects = Effect::random},
 };
 
 SymbolList random_symbols() {

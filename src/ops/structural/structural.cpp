@@ -18,14 +18,14 @@ constinit const Symbol prims_return_symbol{
     .signature = "prims.return() -> ()",
     .documentation = "Ends a trace: its arguments are the results.",
     .kind = SymbolKind::returning,
-    .traits = {.side_effect = true, .structural = true},
+    .traits = {.effects = Effects::all(), .structural = true},
 };
 
 constinit const Symbol prims_del_symbol{
     .signature = "prims.del() -> ()",
     .documentation = "The values are not used any more; their memory may be used again.",
     .kind = SymbolKind::deletion,
-    .traits = {.side_effect = true, .structural = true},
+    .traits = {.effects = Effects::all(), .structural = true},
 };
 
 constinit const Symbol prims_unpack_sequence_symbol{
@@ -39,7 +39,7 @@ constinit const Symbol prims_clear_collection_symbol{
     .signature = "prims.clear_collection() -> ()",
     .documentation = "Empties a collection, so that it does not keep its items alive.",
     .kind = SymbolKind::clearing,
-    .traits = {.side_effect = true, .structural = true},
+    .traits = {.effects = Effects::all(), .structural = true},
 };
 
 constinit const Symbol prims_copy__symbol{
@@ -54,7 +54,7 @@ constinit const Symbol prims_copy__symbol{
     .gradient = [](Gradient& g) { g.set(0, g.cotangent()); },
     .python = "{1}.copy_({0})",
     .kind = SymbolKind::writing,
-    .traits = {.side_effect = true},
+    .traits = {.effects = Effect::memory},
 };
 
 constinit const Symbol prims_with_history_symbol{
@@ -93,7 +93,7 @@ constinit const Symbol prims_put_grad_symbol{
     .signature = "prims.put_grad() -> ()",
     .documentation = "Adds to the cotangent of a value.",
     .kind = SymbolKind::adding_gradient,
-    .traits = {.side_effect = true, .structural = true},
+    .traits = {.effects = Effects::all(), .structural = true},
 };
 
 constinit const Symbol prims_unpack_trivial_symbol{
@@ -130,7 +130,7 @@ constinit const Symbol prims_check_tensor_symbol{
         "  assert len(x.shape) == len(shape) and all(n in (None, m) for n, m in zip(shape, x.shape)), x.shape\n"
         "  assert x.device == torch.device(device) and x.dtype == dtype, (x.device, x.dtype)\n"
         "  assert x.requires_grad == requires_grad\n",
-    .traits = {.side_effect = true, .structural = true},
+    .traits = {.effects = Effects::all(), .structural = true},
 };
 
 constinit const Symbol prims_check_strides_symbol{
@@ -140,7 +140,7 @@ constinit const Symbol prims_check_strides_symbol{
     .python_definition =
         "def check_strides(x, strides):\n"
         "  assert tuple(x.stride()) == tuple(strides), x.stride()\n",
-    .traits = {.side_effect = true, .structural = true},
+    .traits = {.effects = Effects::all(), .structural = true},
 };
 
 constinit const Symbol prims_check_number_symbol{
@@ -150,7 +150,7 @@ constinit const Symbol prims_check_number_symbol{
     .python_definition =
         "def check_number(n, value):\n"
         "  assert type(n) is type(value) and (n == value or n != n and value != value), n\n",
-    .traits = {.side_effect = true, .structural = true},
+    .traits = {.effects = Effects::all(), .structural = true},
 };
 
 constinit const Symbol prims_check_condition_symbol{
@@ -160,7 +160,7 @@ constinit const Symbol prims_check_condition_symbol{
     .python_definition =
         "def check_condition(outcome, expected):\n"
         "  assert outcome == expected\n",
-    .traits = {.side_effect = true, .structural = true},
+    .traits = {.effects = Effects::all(), .structural = true},
 };
 
 constinit const Symbol prims_check_string_symbol{
@@ -170,7 +170,7 @@ constinit const Symbol prims_check_string_symbol{
     .python_definition =
         "def check_string(text, value):\n"
         "  assert text == value, text\n",
-    .traits = {.side_effect = true, .structural = true},
+    .traits = {.effects = Effects::all(), .structural = true},
 };
 
 constinit const Symbol prims_check_length_symbol{
@@ -180,7 +180,7 @@ constinit const Symbol prims_check_length_symbol{
     .python_definition =
         "def check_length(items, length):\n"
         "  assert len(items) == length, len(items)\n",
-    .traits = {.side_effect = true, .structural = true},
+    .traits = {.effects = Effects::all(), .structural = true},
 };
 
 constinit const Symbol prims_check_none_symbol{
@@ -190,7 +190,7 @@ constinit const Symbol prims_check_none_symbol{
     .python_definition =
         "def check_none(value):\n"
         "  assert value is None, value\n",
-    .traits = {.side_effect = true, .structural = true},
+    .traits = {.effects = Effects::all(), .structural = true},
 };
 
 constinit const Symbol prims_check_literal_symbol{
@@ -200,7 +200,7 @@ constinit const Symbol prims_check_literal_symbol{
     .python_definition =
         "def check_literal(value, expected):\n"
         "  assert value == expected, value\n",
-    .traits = {.side_effect = true, .structural = true},
+    .traits = {.effects = Effects::all(), .structural = true},
 };
 
 constinit const Symbol prims_check_aliases_symbol{
@@ -213,7 +213,7 @@ constinit const Symbol prims_check_aliases_symbol{
         "  for i, t in enumerate(tensors):\n"
         "    seen.setdefault(t.untyped_storage().data_ptr(), []).append(i)\n"
         "  assert [tuple(g) for g in seen.values() if len(g) > 1] == [tuple(g) for g in groups], seen\n",
-    .traits = {.side_effect = true, .structural = true},
+    .traits = {.effects = Effects::all(), .structural = true},
 };
 
 std::span<const Symbol* const> structural_symbols() {

@@ -4,6 +4,7 @@
 
 #include <fulgurite/symbol.h>
 
+#include "ir/analysis/effects.h"
 #include "ir/analysis/uses.h"
 #include "ir/substitution.h"
 #include "ir/structural.h"
@@ -19,18 +20,17 @@ class Order {
  public:
   Order(const Trace& trace, std::span<const OpPair> pairs)
       : trace_(trace), uses_(trace), state_(trace.bound_symbols.size(), State::unseen) {
-    int previous = -1;
-    effect_before_.assign(trace.bound_symbols.size(), -1);
+    EffectOrder effects;
     for (int i = 0; i + 1 < static_cast<int>(trace.bound_symbols.size()); ++i) {
       if (!has_effect(trace.bound_symbols[i])) continue;
       if (is_write(trace.bound_symbols[i])) {
         copies_.push_back(i);
         continue;
       }
-      effect_before_[i] = previous;
-      previous = i;
+      if (std::vector<int> before = effects.add(trace.bound_symbols[i], i); !before.empty())
+        ops_before_.emplace(i, std::move(before));
     }
-    last_effect_ = previous;
+    last_effects_ = effects.last();
     for (const OpPair& pair : pairs) ops_before_[pair.second].push_back(pair.first);
     find_sequences();
   }
@@ -41,7 +41,7 @@ class Order {
     for_each_use(trace_.bound_symbols[last], [&](int id) { visit(uses_.producer(id)); });
     for (int i = 0; i < last; ++i)
       if (fixes_a_number(trace_.bound_symbols[i])) visit(i);
-    visit(last_effect_);
+    for (const int effect : last_effects_) visit(effect);
     // A written value may depend on the value copied to another input.
     for (const int copy : copies_) for_each_use(trace_.bound_symbols[copy], [&](int id) { visit(uses_.producer(id)); });
     for (const int copy : copies_) visit(copy);
@@ -100,7 +100,6 @@ class Order {
         state_[i] = State::open;
         // The first operand must be on top.
         const size_t first = pending_.size();
-        push(effect_before_[i]);
         if (const auto ops = ops_before_.find(i); ops != ops_before_.end())
           for (const int op : ops->second) push(op);
         push(sequence_before_[i]);
@@ -121,11 +120,10 @@ class Order {
   const Trace& trace_;
   Uses uses_;
   std::vector<State> state_;
-  std::vector<int> effect_before_;                        // the symbol with an effect that ran before this one; -1
   std::unordered_map<int, std::vector<int>> ops_before_;  // of those that have to wait for more than their operands
+  std::vector<int> last_effects_;                         // the last ops with an effect
   std::vector<int> sequence_before_;  // the symbol of the same sequence that ran before this one; -1
   std::vector<int> copies_;           // writes into inputs: after everything else
-  int last_effect_ = -1;
   std::vector<int> pending_, order_;
 };
 
@@ -299,8 +297,8 @@ class Renaming {
 }  // namespace
 
 /// Brings a recorded trace into an order that does not depend on how the compiler ordered the operands of an
-/// expression: depth first from the results, operands from left to right. Symbols that draw or write keep the order in
-/// which they ran, writes into inputs at the end. Unused symbols are dropped and values renumbered; arguments keep
+/// expression: depth first from the results, operands from left to right. Symbols that share an effect keep the order
+/// in which they ran, writes into inputs at the end. Unused symbols are dropped and values renumbered; arguments keep
 /// their names.
 ///
 ///   t0 = cos(t_1)                      t0 = sin(t_0)

@@ -6,6 +6,7 @@
 #include <fulgurite/operators.h>
 #include <fulgurite/symbol.h>
 
+#include "ir/analysis/effects.h"
 #include "ir/analysis/trace_values.h"
 #include "ir/analysis/uses.h"
 #include "tracing/tracer.h"
@@ -107,7 +108,7 @@ class ProductJoiner {
   // The operands are read later than before.
   bool nothing_is_written(const Sum& sum, int root) const {
     for (int i = std::ranges::min(sum.dropped); i < root; ++i)
-      if (has_effect(op(i))) return false;
+      if (effects_of(op(i)).has(Effect::memory)) return false;
     return true;
   }
 

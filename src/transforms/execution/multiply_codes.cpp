@@ -6,6 +6,7 @@
 #include <fulgurite/operators.h>
 #include <fulgurite/symbol.h>
 
+#include "ir/analysis/effects.h"
 #include "ir/analysis/trace_values.h"
 #include "ir/analysis/uses.h"
 #include "ir/structural.h"
@@ -61,7 +62,7 @@ class CodeMultiplier {
     if (!has_known_sizes(op(i)) || (!is_dequantization(op(i)) && !is_rounding(i))) return false;
     const int last = uses_.last_use(op(i).outputs.at(0).tensor().id);
     for (int next = i; next < last; ++next)
-      if (is_write(op(next)) || op(next).symbol->traits.side_effect) return false;
+      if (effects_of(op(next)).has(Effect::memory)) return false;
     return true;
   }
 

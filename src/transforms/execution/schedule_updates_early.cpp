@@ -5,6 +5,7 @@
 #include <fulgurite/symbol.h>
 
 #include "executors/fusion/dependency_graph.h"
+#include "ir/analysis/effects.h"
 #include "ir/analysis/sizes.h"
 #include "ir/analysis/trace_values.h"
 #include "ir/analysis/uses.h"
@@ -40,8 +41,9 @@ class UpdateScheduler {
     const auto count = static_cast<int>(trace_.bound_symbols.size());
     for (int i = 0; i < count; ++i) {
       if (is_update(i)) move(i);
-      // Its side effects and their targets are unknown.
-      else if (has_effect(op(i)) && !is_write(op(i)) && !op(i).symbol->traits.structural) barrier_ = i;
+      // The tensors that it writes are unknown.
+      else if (effects_of(op(i)).has(Effect::memory) && !is_write(op(i)) && !op(i).symbol->traits.structural)
+        barrier_ = i;
     }
     // An op is followed by those that were waiting for it, in their order.
     std::vector<int> order(static_cast<size_t>(count));

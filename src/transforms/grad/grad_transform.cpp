@@ -4,6 +4,7 @@
 #include <fulgurite/error.h>
 #include <fulgurite/operators.h>
 
+#include "ir/analysis/effects.h"
 #include "ir/analysis/trace_values.h"
 #include "ir/custom_function.h"
 #include "ir/printing/source_lines.h"
@@ -78,7 +79,7 @@ class GradTransform final : public ArgumentPack::Resolver {
 
   // A composite that draws: values computed from the state may be recomputed, in a backward or for a second gradient.
   static bool is_composite_draw(const BoundSymbol& bound) {
-    return bound.symbol->traits.random && !bound.subsymbols.empty();
+    return draws_numbers(*bound.symbol) && !bound.subsymbols.empty();
   }
 
   /// A symbol with a backward: its own rule, or the backward that an executor's rule recorded.

@@ -18,7 +18,7 @@ std::vector<char> find_forward(const Trace& joint) {
   for (size_t i = joint.bound_symbols.size() - 1; i-- > 0;) {
     const BoundSymbol& bound = joint.bound_symbols[i];
     if (is_get_grad(bound)) continue;
-    const bool is_effect = bound.forward.empty() && (bound.symbol->traits.side_effect || bound.symbol->traits.random);
+    const bool is_effect = bound.forward.empty() && !bound.symbol->traits.effects.empty();
     bool belongs = is_effect;
     for_each_output(bound, [&](const Value& value) {
       if (const int id = proxy_id(value); id >= 0) belongs = belongs || is_needed[id];
@@ -31,6 +31,6 @@ std::vector<char> find_forward(const Trace& joint) {
   return is_forward;
 }
 
-bool is_recomputable(const BoundSymbol& bound) { return !bound.symbol->traits.random && !has_effect(bound); }
+bool is_recomputable(const BoundSymbol& bound) { return !has_effect(bound); }
 
 }  // namespace fulgurite

@@ -4,6 +4,7 @@
 #include <fulgurite/error.h>
 #include <fulgurite/symbol.h>
 
+#include "ir/analysis/effects.h"
 #include "ir/analysis/trace_values.h"
 #include "ir/analysis/view_roots.h"
 #include "ir/substitution.h"
@@ -171,7 +172,7 @@ class Split {
       });
       if (!makes_needed) continue;
       for_each_argument(bound, [&](const Value& v) { mark(is_needed, v); });
-      if (bound.symbol->traits.random) draws.push_back(&bound.outputs[0]);
+      if (draws_numbers(*bound.symbol)) draws.push_back(&bound.outputs[0]);
     }
     for (size_t i = draws.size(); i-- > 0;) use(*draws[i]);
   }

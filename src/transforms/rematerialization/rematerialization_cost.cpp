@@ -37,7 +37,7 @@ int64_t bytes_written(const BoundSymbol& bound) {
 bool is_recomputable_op(const BoundSymbol& bound) {
   const Traits& traits = bound.symbol->traits;
   if (is_shape_query(bound)) return false;  // sizes are saved, not the tensor that has them
-  if (has_effect(bound) || traits.matmul || traits.random) return false;
+  if (has_effect(bound) || traits.matmul) return false;
   if (traits.pointwise || traits.reduction || traits.view || traits.structural) return true;
   if (!bound.subsymbols.empty()) return std::ranges::all_of(forward_lines(bound), is_recomputable_op);
   return bytes_read(bound) <= max_rng_state_bytes;

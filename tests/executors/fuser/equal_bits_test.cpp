@@ -53,7 +53,7 @@ Tensor call_of(const OperatorCase& c, std::span<const Tensor> given, Dtype dtype
 }
 
 bool is_pointwise_case(const OperatorCase& c) {
-  return c.symbol->traits.pointwise && c.symbol->traits.random == false &&
+  return c.symbol->traits.pointwise && c.symbol->traits.effects.empty() &&
          std::ranges::none_of(c.kwargs, [](const auto& entry) { return entry.second.is_tensor(); });
 }
 

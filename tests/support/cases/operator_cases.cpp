@@ -155,7 +155,7 @@ const std::vector<OperatorCase>& chosen_cases() {
 }
 
 bool needs_case(const Symbol& symbol) {
-  return !symbol.traits.structural && (!symbol.traits.side_effect || symbol.traits.random);
+  return !symbol.traits.structural && (symbol.traits.effects.empty() || symbol.traits.effects.has(Effect::random));
 }
 
 Tensor constants(std::vector<int64_t> sizes, double low, double high) {
