@@ -6,6 +6,7 @@
 
 #include "support/environment.h"
 #include "support/log.h"
+#include "support/thread_state.h"
 
 namespace fulgurite {
 
@@ -21,7 +22,7 @@ int usable_cpus() {
   return count == 0 ? 1 : static_cast<int>(count);
 }
 
-thread_local RngStates* innermost_rng_states = nullptr;
+auto* innermost_rng_states() { return static_cast<RngStates*>(thread_state.rng_states); }
 
 template <class Draw>
 RandomState next_of(RngStates* draws, const Draw& draw) {
@@ -34,19 +35,19 @@ RandomState next_of(RngStates* draws, const Draw& draw) {
 }
 
 bool is_replaying() {
-  for (const RngStates* draws = innermost_rng_states; draws; draws = draws->outer)
+  for (const RngStates* draws = innermost_rng_states(); draws; draws = draws->outer)
     if (draws->replays) return true;
   return false;
 }
 
 }  // namespace
 
-RngScope::RngScope(RngStates& draws) : outer_(innermost_rng_states) {
+RngScope::RngScope(RngStates& draws) : outer_(innermost_rng_states()) {
   draws.outer = outer_;
   draws.next = 0;
-  innermost_rng_states = &draws;
+  thread_state.rng_states = &draws;
 }
-RngScope::~RngScope() { innermost_rng_states = outer_; }
+RngScope::~RngScope() { thread_state.rng_states = outer_; }
 
 void GeneratorState::seed(uint64_t seed) {
   if (is_replaying()) return;
@@ -55,7 +56,7 @@ void GeneratorState::seed(uint64_t seed) {
 }
 
 RandomState GeneratorState::next_random_state(int64_t increment) {
-  return next_of(innermost_rng_states, [&] {
+  return next_of(innermost_rng_states(), [&] {
     const std::lock_guard lock(mutex_);
     const RandomState now = state_;
     state_.offset += static_cast<uint64_t>(increment);

@@ -1,19 +1,14 @@
 #include "tensor/pending.h"
 
+#include "support/thread_state.h"
 #include "tensor/memory/allocator.h"
 
 namespace fulgurite {
 
-namespace {
+PendingValues* pending_values() { return thread_state.pending; }
 
-thread_local constinit PendingValues* current = nullptr;
-
-}  // namespace
-
-PendingValues* pending_values() { return current; }
-
-PendingScope::PendingScope(PendingValues* values) : previous_(current) { current = values; }
-PendingScope::~PendingScope() { current = previous_; }
+PendingScope::PendingScope(PendingValues* values) : previous_(thread_state.pending) { thread_state.pending = values; }
+PendingScope::~PendingScope() { thread_state.pending = previous_; }
 
 Tensor make_pending_tensor(const Sizes& sizes, Dtype dtype, Device device) {
   const int64_t bytes = checked_bytes(sizes, dtype);

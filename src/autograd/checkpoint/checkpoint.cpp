@@ -6,16 +6,11 @@
 #include "autograd/engine/engine.h"
 #include "autograd/engine/tensor_autograd.h"
 #include "ops/core/dispatch.h"
+#include "support/thread_state.h"
 
 namespace fulgurite {
 
 namespace {
-
-struct Active {
-  CheckpointedCall* call = nullptr;
-  bool recomputes = false;
-};
-thread_local Active active_call;
 
 /// Stands for the node that made an input: in the second run an input must not be a leaf unless it was one.
 class InputNode final : public Node {
@@ -47,27 +42,29 @@ CheckpointedCall::CheckpointedCall(const std::vector<Tensor>& inputs, Run run, S
   }
 }
 
-CheckpointedCall* CheckpointedCall::active() { return active_call.call; }
+CheckpointedCall* CheckpointedCall::active() { return thread_state.checkpoint; }
 
 CheckpointedCall::Scope::Scope(std::shared_ptr<CheckpointedCall> call, bool recomputes)
     : call_(std::move(call)),
       recomputes_(recomputes),
-      outer_(active_call.call),
-      outer_recomputes_(active_call.recomputes),
+      outer_(thread_state.checkpoint),
+      outer_recomputes_(thread_state.checkpoint_recomputes),
       draws_(recomputes ? call_->replayed_ : call_->draws_) {
-  active_call = {call_.get(), recomputes};
+  thread_state.checkpoint = call_.get();
+  thread_state.checkpoint_recomputes = recomputes;
   if (recomputes) repeats_writes_.emplace(call_->writes_);
   else records_writes_.emplace(call_->writes_);
 }
 CheckpointedCall::Scope::~Scope() {
-  active_call = {outer_, outer_recomputes_};
+  thread_state.checkpoint = outer_;
+  thread_state.checkpoint_recomputes = outer_recomputes_;
   if (!recomputes_) call_->is_complete_ = true;
 }
 
 void CheckpointedCall::save(SavedTensor& saved, bool is_leaf) {
   const TensorImpl& impl = *saved.elements_.impl();
   const std::shared_ptr<CheckpointedCall> self = shared_from_this();
-  if (!active_call.recomputes) {
+  if (!thread_state.checkpoint_recomputes) {
     saved.slot_ = slots_.size();
     slots_.push_back({impl.sizes, impl.dtype, {}});
     if (!is_leaf) saved.elements_ = Tensor();

@@ -4,13 +4,12 @@
 #include <cstring>
 #include <utility>
 
+#include "support/thread_state.h"
 #include "tensor/tensor_impl.h"
 
 namespace fulgurite {
 
 namespace {
-
-thread_local constinit OutsideWrites* innermost = nullptr;
 
 bool has_storage(const Argument& argument, const Storage* storage) {
   if (argument.is_tensor()) return argument.tensor().impl()->storage.get() == storage;
@@ -36,14 +35,15 @@ OutsideWrites::Bytes OutsideWrites::bytes_of(const Storage& storage) {
   return bytes;
 }
 
-OutsideWrites::Recording::Recording(OutsideWrites& writes) : outer_(innermost) {
+OutsideWrites::Recording::Recording(OutsideWrites& writes) : outer_(thread_state.writes) {
   writes.outer_ = outer_;
-  innermost = &writes;
+  thread_state.writes = &writes;
 }
-OutsideWrites::Recording::~Recording() { innermost = outer_; }
+OutsideWrites::Recording::~Recording() { thread_state.writes = outer_; }
 
 // Writes of the second run are undone, so no outer recording needs to note them.
-OutsideWrites::Repetition::Repetition(const OutsideWrites& writes) : outer_(std::exchange(innermost, nullptr)) {
+OutsideWrites::Repetition::Repetition(const OutsideWrites& writes)
+    : outer_(std::exchange(thread_state.writes, nullptr)) {
   for (const Written& written : writes.written_) {
     Storage& storage = *written.storage;
     now_.push_back({written.storage, storage.version.load(std::memory_order_relaxed), bytes_of(storage)});
@@ -52,7 +52,7 @@ OutsideWrites::Repetition::Repetition(const OutsideWrites& writes) : outer_(std:
   }
 }
 OutsideWrites::Repetition::~Repetition() {
-  innermost = outer_;
+  thread_state.writes = outer_;
   for (const Now& now : now_) {
     Storage& storage = *now.storage;
     std::memcpy(storage.data, now.bytes.get(), static_cast<size_t>(storage.bytes));
@@ -60,21 +60,22 @@ OutsideWrites::Repetition::~Repetition() {
   }
 }
 
-bool OutsideWrites::is_recording() { return innermost != nullptr; }
+bool OutsideWrites::is_recording() { return thread_state.writes != nullptr; }
 
 void OutsideWrites::note_made(Arguments arguments, const Results& results) {
   for (const Tensor& result : results) {
     const Storage* const storage = result.impl()->storage.get();
     if (std::ranges::any_of(arguments, [&](const Argument& argument) { return has_storage(argument, storage); }))
       continue;
-    for (OutsideWrites* writes = innermost; writes != nullptr; writes = writes->outer_) writes->made_.insert(storage);
+    for (OutsideWrites* writes = thread_state.writes; writes != nullptr; writes = writes->outer_)
+      writes->made_.insert(storage);
   }
 }
 
 void OutsideWrites::note_write(const Tensor& destination) {
   const StorageRef& storage = destination.impl()->storage;
   const auto is_this = [&](const Written& written) { return written.storage == storage; };
-  for (OutsideWrites* writes = innermost; writes != nullptr; writes = writes->outer_)
+  for (OutsideWrites* writes = thread_state.writes; writes != nullptr; writes = writes->outer_)
     if (!writes->made_.contains(storage.get()) && std::ranges::none_of(writes->written_, is_this))
       writes->written_.push_back({storage, storage->version.load(std::memory_order_relaxed), bytes_of(*storage)});
 }

@@ -10,12 +10,11 @@
 #include "autograd/hooks/finished_turns.h"
 #include "autograd/hooks/node_hooks.h"
 #include "ops/core/dispatch.h"
+#include "support/thread_state.h"
 
 namespace fulgurite {
 
 namespace {
-
-thread_local constinit BackwardRun* innermost_run = nullptr;
 
 void replace(std::vector<Tensor>& gradients, const std::optional<std::vector<Tensor>>& replacements) {
   if (replacements) gradients = *replacements;
@@ -23,16 +22,16 @@ void replace(std::vector<Tensor>& gradients, const std::optional<std::vector<Ten
 
 }  // namespace
 
-BackwardRun* BackwardRun::innermost() { return innermost_run; }
+BackwardRun* BackwardRun::innermost() { return thread_state.backward; }
 
 BackwardRun::BackwardRun(BackwardCall call)
-    : call_(std::move(call)), captured_(call_.inputs.size()), outer_(innermost_run) {
-  innermost_run = this;
+    : call_(std::move(call)), captured_(call_.inputs.size()), outer_(thread_state.backward) {
+  thread_state.backward = this;
   if (call_.finished) callbacks_ = call_.finished->callbacks;
 }
 
 BackwardRun::~BackwardRun() {
-  innermost_run = outer_;
+  thread_state.backward = outer_;
   for (const Task& task : tasks_)
     if (task.is_claimed) task.node->run_.store(nullptr, std::memory_order_release);
   for (const auto& action : end_actions_) action();

@@ -8,25 +8,19 @@
 
 namespace fulgurite {
 
-namespace {
-thread_local constinit AutogradModes current;
-}
+bool grad_enabled() { return thread_state.modes.grad; }
+bool in_inference_mode() { return thread_state.modes.inference; }
 
-AutogradModes& autograd_modes() { return current; }
+NoGrad::NoGrad() : previous_(thread_state.modes.grad) { thread_state.modes.grad = false; }
+NoGrad::~NoGrad() { thread_state.modes.grad = previous_; }
 
-bool grad_enabled() { return current.grad; }
-bool in_inference_mode() { return current.inference; }
+EnableGrad::EnableGrad() : previous_(thread_state.modes.grad) { thread_state.modes.grad = true; }
+EnableGrad::~EnableGrad() { thread_state.modes.grad = previous_; }
 
-NoGrad::NoGrad() : previous_(current.grad) { current.grad = false; }
-NoGrad::~NoGrad() { current.grad = previous_; }
-
-EnableGrad::EnableGrad() : previous_(current.grad) { current.grad = true; }
-EnableGrad::~EnableGrad() { current.grad = previous_; }
-
-AutoGradMode::AutoGradMode(bool enabled) : previous_(current.grad) { current.grad = enabled; }
-AutoGradMode::~AutoGradMode() { current.grad = previous_; }
-bool is_grad_enabled() { return current.grad; }
-void set_grad_enabled(bool enabled) { current.grad = enabled; }
+AutoGradMode::AutoGradMode(bool enabled) : previous_(thread_state.modes.grad) { thread_state.modes.grad = enabled; }
+AutoGradMode::~AutoGradMode() { thread_state.modes.grad = previous_; }
+bool is_grad_enabled() { return thread_state.modes.grad; }
+void set_grad_enabled(bool enabled) { thread_state.modes.grad = enabled; }
 
 namespace detail {
 

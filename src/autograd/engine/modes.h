@@ -6,6 +6,8 @@
 
 #include <fulgurite/autograd_modes.h>
 
+#include "support/thread_state.h"
+
 namespace fulgurite {
 
 /// A pair of functions that pack and unpack saved tensors.
@@ -14,21 +16,8 @@ struct SavedTensorPacking {
   std::function<Tensor(const std::any&)> unpack;
 };
 
-class BackwardInterceptor;
-class CompiledRun;
-
-/// The autograd modes of a thread. Pointees belong to the scope that set them.
-struct AutogradModes {
-  bool grad = true;
-  bool inference = false;
-  bool detects_anomaly = false;
-  bool checks_nan = false;
-  const std::shared_ptr<const SavedTensorPacking>* packing = nullptr;  // null: tensors are saved as they are
-  const std::string* packing_is_disabled = nullptr;                    // the reason
-  BackwardInterceptor* interceptor = nullptr;                          // runs outermost backwards instead of the engine
-  CompiledRun* compiled_run = nullptr;                                 // of a captured backward, while it runs
-};
-AutogradModes& autograd_modes();
+/// The autograd modes of this thread.
+inline AutogradModes& autograd_modes() { return thread_state.modes; }
 
 /// Restores the thread's modes at its end.
 class ModesScope {

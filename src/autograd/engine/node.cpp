@@ -3,14 +3,11 @@
 #include <algorithm>
 
 #include "autograd/engine/tensor_autograd.h"
+#include "support/thread_state.h"
 
 namespace fulgurite {
 
-namespace {
-thread_local uint64_t next_sequence_nr = 0;
-}
-
-Node::Node() : sequence_nr_(next_sequence_nr++) {}
+Node::Node() : sequence_nr_(thread_state.next_sequence_nr++) {}
 
 // A graph may be a chain of any length, so nodes are freed iteratively: recursion could overflow the stack.
 Node::~Node() {

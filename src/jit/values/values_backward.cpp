@@ -6,18 +6,17 @@
 
 #include "jit/values/value_call.h"
 #include "support/text/text.h"
+#include "support/thread_state.h"
 
 namespace fulgurite {
 
 namespace {
 
 // A call's nodes are given these in the place of what they saved; each backward runs on one thread.
-thread_local const std::vector<Tensor>* given_back = nullptr;
-
 class GivingBack {
  public:
-  explicit GivingBack(const std::vector<Tensor>& saved) : outer_(std::exchange(given_back, &saved)) {}
-  ~GivingBack() { given_back = outer_; }
+  explicit GivingBack(const std::vector<Tensor>& saved) : outer_(std::exchange(thread_state.given_back, &saved)) {}
+  ~GivingBack() { thread_state.given_back = outer_; }
   GivingBack(const GivingBack&) = delete;
   GivingBack& operator=(const GivingBack&) = delete;
 
@@ -26,9 +25,9 @@ class GivingBack {
 };
 
 Tensor tensor_at(size_t position) {
-  if (!given_back || position >= given_back->size())
+  if (!thread_state.given_back || position >= thread_state.given_back->size())
     throw UserError("the backward of a jitted call needs what the call saved: run it by CompiledBackward::run");
-  return (*given_back)[position];
+  return (*thread_state.given_back)[position];
 }
 
 /// A handle of its own for an argument, so that the caller's has no history.

@@ -8,12 +8,11 @@
 
 #include "ops/generated/symbols.h"
 #include "support/text/text.h"
+#include "support/thread_state.h"
 
 namespace fulgurite {
 
 namespace {
-
-thread_local constinit uint64_t conversions = 0;
 
 bool can_convert(const Tensor& tensor) {
   return tensor.defined() && is_floating(tensor.dtype()) && tensor.dtype() != Dtype::f64;
@@ -70,7 +69,7 @@ class ConvertedArguments {
  private:
   const Tensor& add(const Tensor& tensor, Dtype dtype, SourceLocation at) {
     if (!can_convert(tensor) || tensor.dtype() == dtype) return tensors_.push_back(tensor), tensors_.back();
-    ++conversions;
+    ++thread_state.autocast_conversions;
     return tensors_.push_back(prims::convert_element_type(tensor, dtype, at)), tensors_.back();
   }
 
@@ -80,7 +79,7 @@ class ConvertedArguments {
 
 }  // namespace
 
-uint64_t autocast_conversions() { return conversions; }
+uint64_t autocast_conversions() { return thread_state.autocast_conversions; }
 
 void dispatch_autocast(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results, Dtype dtype) {
   if (const std::optional<Dtype> wanted = operand_dtype(symbol, arguments, dtype)) {

@@ -9,22 +9,15 @@
 #include "ops/core/call_error.h"
 #include "ops/core/recorder.h"
 #include "support/base/deferred_error.h"
+#include "support/thread_state.h"
 
 namespace fulgurite {
 
 namespace {
 
-// The interpreter and its mode.
-struct Innermost {
-  Interpreter* interpreter = nullptr;
-  std::optional<Dtype> autocast;
-  void (*before_next_call)() = nullptr;
-};
-thread_local constinit Innermost innermost;
-
 void call_before_next() {
-  if (innermost.before_next_call) [[unlikely]]
-    std::exchange(innermost.before_next_call, nullptr)();
+  if (thread_state.before_next_call) [[unlikely]]
+    std::exchange(thread_state.before_next_call, nullptr)();
 }
 
 bool has_undefined(const Argument& list) {
@@ -63,9 +56,9 @@ void check_required(const Symbol& symbol, Arguments arguments) {
 
 }  // namespace
 
-Interpreter* innermost_interpreter() { return innermost.interpreter; }
+Interpreter* innermost_interpreter() { return thread_state.interpreter; }
 
-Recorder* innermost_recorder() { return innermost.interpreter ? innermost.interpreter->recorder() : nullptr; }
+Recorder* innermost_recorder() { return thread_state.interpreter ? thread_state.interpreter->recorder() : nullptr; }
 
 Recorder* recording_of(const Tensor& handle) {
   Recorder* recorder = innermost_recorder();
@@ -73,37 +66,39 @@ Recorder* recording_of(const Tensor& handle) {
   return recorder;
 }
 
-void before_next_call(void (*run)()) { innermost.before_next_call = run; }
+void before_next_call(void (*run)()) { thread_state.before_next_call = run; }
 
 InterpreterScope::InterpreterScope(Interpreter* interpreter)
-    : previous_(innermost.interpreter), autocast_(innermost.autocast) {
+    : previous_(thread_state.interpreter), autocast_(thread_state.autocast) {
   call_before_next();
-  innermost.interpreter = interpreter;
-  innermost.autocast = std::nullopt;
+  thread_state.interpreter = interpreter;
+  thread_state.autocast = std::nullopt;
 }
 InterpreterScope::~InterpreterScope() {
   call_before_next();
-  innermost.interpreter = previous_;
-  innermost.autocast = autocast_;
+  thread_state.interpreter = previous_;
+  thread_state.autocast = autocast_;
   if (!previous_) forget_deferred_error();
 }
 
-std::optional<Dtype> autocast_dtype() { return innermost.autocast; }
+std::optional<Dtype> autocast_dtype() { return thread_state.autocast; }
 
-AutocastScope::AutocastScope(std::optional<Dtype> dtype) : previous_(innermost.autocast) { innermost.autocast = dtype; }
-AutocastScope::~AutocastScope() { innermost.autocast = previous_; }
+AutocastScope::AutocastScope(std::optional<Dtype> dtype) : previous_(thread_state.autocast) {
+  thread_state.autocast = dtype;
+}
+AutocastScope::~AutocastScope() { thread_state.autocast = previous_; }
 
 void dispatch(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) {
   call_before_next();
-  if (innermost.autocast) [[unlikely]]
-    return dispatch_autocast(symbol, arguments, at, results, *innermost.autocast);
+  if (thread_state.autocast) [[unlikely]]
+    return dispatch_autocast(symbol, arguments, at, results, *thread_state.autocast);
   dispatch_plainly(symbol, arguments, at, results);
 }
 
 void dispatch_plainly(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) {
   try {
     check_required(symbol, arguments);
-    if (innermost.interpreter) innermost.interpreter->run(symbol, arguments, at, results);
+    if (thread_state.interpreter) thread_state.interpreter->run(symbol, arguments, at, results);
     else run_eager(symbol, arguments, at, results);
   } catch (const RuleError& error) {
     throw CallError(call_text(symbol, arguments), error.message, at);

@@ -10,22 +10,34 @@
 #include "ops/generated/symbols.h"
 #include "ops/indexing/indexing_rules.h"
 #include "ops/tensor/in_place.h"
+#include "support/thread_state.h"
 
 namespace fulgurite {
 
+/// The current note, and a spare empty object for the next one: indexing does not allocate.
+struct IndexedElementsMemory {
+  std::shared_ptr<IndexedElements> noted, spare;
+};
+
 namespace {
 
-thread_local constinit bool is_at_end = false;  // of the thread: static destructors may still run operators
+void end_notes(void* memory) {
+  thread_state.is_ending = true;
+  thread_state.indexed_elements = nullptr;
+  before_next_call(nullptr);
+  delete static_cast<IndexedElementsMemory*>(memory);
+}
 
-/// The current note, and a spare empty object for the next one: indexing does not allocate.
-struct Memory {
-  std::shared_ptr<IndexedElements> noted, spare;
-  ~Memory() {
-    is_at_end = true;
-    before_next_call(nullptr);
+IndexedElementsMemory& memory() {
+  if (thread_state.indexed_elements == nullptr) {
+    thread_state.indexed_elements = new IndexedElementsMemory;
+    at_thread_end(end_notes, thread_state.indexed_elements);
   }
-};
-thread_local Memory memory;
+  return *thread_state.indexed_elements;
+}
+
+/// Returns true if this thread has noted elements and does not end.
+bool has_note() { return thread_state.indexed_elements != nullptr && thread_state.indexed_elements->noted; }
 
 // The value in the dtype of the written tensor.
 Tensor converted(const Operand& value, const Tensor& x, SourceLocation at) {
@@ -52,9 +64,9 @@ Argument argument_of(const Index& index) {
 
 void IndexedElements::note(const Tensor& x, std::span<const Index* const> indices, const Tensor& result,
                            std::shared_ptr<const IndexedElements> outer) {
-  if (is_at_end) return;
+  if (thread_state.is_ending) return;
   forget();
-  const auto elements = memory.spare ? std::exchange(memory.spare, nullptr) : std::make_shared<IndexedElements>();
+  const auto elements = memory().spare ? std::exchange(memory().spare, nullptr) : std::make_shared<IndexedElements>();
   elements->x_ = x;
   elements->result_ = result;
   elements->outer_ = std::move(outer);
@@ -66,23 +78,23 @@ void IndexedElements::note(const Tensor& x, std::span<const Index* const> indice
     if (kept.kind == Index::Kind::integers) kept.integers = index->integers();
     elements->indices_.push_back(std::move(kept));
   }
-  memory.noted = elements;
+  memory().noted = elements;
   before_next_call(forget);
 }
 
 std::shared_ptr<const IndexedElements> IndexedElements::take(const Tensor& result) {
-  if (is_at_end || !memory.noted || !memory.noted->result_.is_same(result)) return nullptr;
+  if (!has_note() || !memory().noted->result_.is_same(result)) return nullptr;
   before_next_call(nullptr);
-  return std::exchange(memory.noted, nullptr);
+  return std::exchange(memory().noted, nullptr);
 }
 
 void IndexedElements::forget() {
-  if (is_at_end || !memory.noted) return;
-  IndexedElements& elements = *memory.noted;
+  if (!has_note()) return;
+  IndexedElements& elements = *memory().noted;
   elements.x_ = elements.result_ = Tensor();
   elements.indices_.clear();
   elements.outer_ = nullptr;
-  memory.spare = std::exchange(memory.noted, nullptr);
+  memory().spare = std::exchange(memory().noted, nullptr);
 }
 
 Argument IndexedElements::argument(const Kept& kept) const {

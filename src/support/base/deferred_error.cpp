@@ -2,33 +2,42 @@
 
 #include <utility>
 
+#include "support/thread_state.h"
+
 namespace fulgurite {
 
 namespace {
 
-// The flag spares a look at what has a destructor, which is made at its first use.
-thread_local constinit bool is_deferred = false;
+void forget_at_end(void* error) {
+  thread_state.has_deferred_error = false;
+  thread_state.deferred_error = nullptr;
+  delete static_cast<std::exception_ptr*>(error);
+}
+
 std::exception_ptr& deferred() {
-  thread_local std::exception_ptr error;
-  return error;
+  if (thread_state.deferred_error == nullptr) {
+    thread_state.deferred_error = new std::exception_ptr;
+    at_thread_end(forget_at_end, thread_state.deferred_error);
+  }
+  return *thread_state.deferred_error;
 }
 
 }  // namespace
 
 void defer_error(std::exception_ptr error) {
   deferred() = std::move(error);
-  is_deferred = true;
+  thread_state.has_deferred_error = true;
 }
 
 void throw_deferred_error() {
-  if (!is_deferred) return;
-  is_deferred = false;
+  if (!thread_state.has_deferred_error) return;
+  thread_state.has_deferred_error = false;
   std::rethrow_exception(std::exchange(deferred(), nullptr));
 }
 
 void forget_deferred_error() {
-  if (!is_deferred) return;
-  is_deferred = false;
+  if (!thread_state.has_deferred_error) return;
+  thread_state.has_deferred_error = false;
   deferred() = nullptr;
 }
 
