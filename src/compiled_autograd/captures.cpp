@@ -4,6 +4,7 @@
 
 #include "compiled_autograd/explain_miss.h"
 #include "ir/analysis/trace_bytes.h"
+#include "support/context.h"
 #include "support/environment.h"
 
 namespace fulgurite {
@@ -23,10 +24,7 @@ uint64_t median_use(const List& list, Last last) {
 
 }  // namespace
 
-Captures& Captures::all() {
-  static auto* const captures = new Captures;  // never destroyed: static destructors may still run backwards
-  return *captures;
-}
+Captures& Captures::all() { return context().captures.get(); }
 
 std::shared_ptr<const BackwardProgram> Captures::find(const BackwardKey& key) {
   const std::lock_guard lock(mutex_);

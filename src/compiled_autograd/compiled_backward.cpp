@@ -183,8 +183,8 @@ Scope enable(Options options) { return Scope(std::move(options)); }
 
 void set_enabled(bool enabled) {
   act_immediately("compiled_autograd::set_enabled()", {});
-  static auto* const interceptor = new Interceptor({});  // never destroyed: any thread may be in it
-  context().interceptor.store(enabled ? interceptor : nullptr, std::memory_order_release);
+  BackwardInterceptor& interceptor = context().default_interceptor.get([] { return new Interceptor({}); });
+  context().interceptor.store(enabled ? &interceptor : nullptr, std::memory_order_release);
 }
 
 std::shared_ptr<void> detail::open_scope(bool fullgraph, const std::vector<std::string>& executors,

@@ -10,6 +10,7 @@
 #include "executors/executor_names.h"
 #include "executors/gemm/gemm_executor.h"
 #include "ops/core/dispatch.h"
+#include "support/context.h"
 #include "support/environment.h"
 #include "support/text/text.h"
 
@@ -31,8 +32,10 @@ std::vector<std::string> names_at_start() {
   return names;
 }
 
+}  // namespace
+
 /// The registered executors and the default order. Executors are never removed, so pointers to them stay valid.
-struct Registry {
+struct ExecutorRegistry {
   std::mutex mutex;
   std::vector<const Executor*> executors{&onednn_executor(), &gemm_executor(), &fuser_executor(), &eager_executor()};
   std::vector<std::shared_ptr<const Executor>> added;
@@ -51,25 +54,18 @@ struct Registry {
   }
 };
 
-Registry& registry() {
-  static Registry* const one = new Registry;
-  return *one;
-}
-
-}  // namespace
-
 namespace {
 
-std::atomic<uint64_t> version{1};
+ExecutorRegistry& registry() { return context().executors.get(); }
 
 }  // namespace
 
-uint64_t executors_version() { return version.load(std::memory_order_relaxed); }
-void count_executor_change() { version.fetch_add(1, std::memory_order_relaxed); }
+uint64_t executors_version() { return context().executors_version.load(std::memory_order_relaxed); }
+void count_executor_change() { context().executors_version.fetch_add(1, std::memory_order_relaxed); }
 
 void add_executor(std::shared_ptr<const Executor> executor, SourceLocation at) {
   act_immediately("register_executor()", at);
-  Registry& r = registry();
+  ExecutorRegistry& r = registry();
   const std::lock_guard lock(r.mutex);
   if (r.find(executor->name) != nullptr)
     throw UserError(text::cat("there is an executor \"", executor->name, "\" already"), at);
@@ -78,7 +74,7 @@ void add_executor(std::shared_ptr<const Executor> executor, SourceLocation at) {
 }
 
 std::vector<std::string> all_executors() {
-  Registry& r = registry();
+  ExecutorRegistry& r = registry();
   const std::lock_guard lock(r.mutex);
   std::vector<std::string> names;
   for (const Executor* executor : r.executors) names.push_back(executor->name);
@@ -86,14 +82,14 @@ std::vector<std::string> all_executors() {
 }
 
 std::vector<std::string> default_executors() {
-  Registry& r = registry();
+  ExecutorRegistry& r = registry();
   const std::lock_guard lock(r.mutex);
   return r.default_names;
 }
 
 void set_default_executors(const std::vector<std::string>& names) {
   act_immediately("set_default_executors()", {});
-  Registry& r = registry();
+  ExecutorRegistry& r = registry();
   const std::lock_guard lock(r.mutex);
   for (const std::string& name : names) r.get(name);
   r.default_names = names;
@@ -101,7 +97,7 @@ void set_default_executors(const std::vector<std::string>& names) {
 }
 
 std::vector<const Executor*> resolve_executors(const std::vector<std::string>& names) {
-  Registry& r = registry();
+  ExecutorRegistry& r = registry();
   const std::lock_guard lock(r.mutex);
   std::vector<const Executor*> out;
   for (const std::string& name : names.empty() ? r.default_names : names) {

@@ -9,6 +9,7 @@
 #include "ops/core/dispatch.h"
 #include "runtime/copy_elements.h"
 #include "runtime/ticks.h"
+#include "support/context.h"
 #include "support/text/text.h"
 #include "tensor/memory/allocator.h"
 #include "tensor/write_count.h"
@@ -20,12 +21,11 @@ namespace {
 // Smaller arenas stay with their frames, because an allocator call costs 0.1 µs, as long as their total is within the
 // limit.
 constexpr int64_t large_arena = int64_t{256} << 10, max_arena_bytes = int64_t{16} << 20;
-std::atomic<int64_t> bytes_of_arenas = 0;
 
 bool lends(int64_t bytes) {
   if (bytes >= large_arena) return true;
-  if (bytes_of_arenas.fetch_add(bytes, std::memory_order_relaxed) + bytes <= max_arena_bytes) return false;
-  bytes_of_arenas.fetch_sub(bytes, std::memory_order_relaxed);
+  if (context().bytes_of_arenas.fetch_add(bytes, std::memory_order_relaxed) + bytes <= max_arena_bytes) return false;
+  context().bytes_of_arenas.fetch_sub(bytes, std::memory_order_relaxed);
   return true;
 }
 
@@ -88,7 +88,7 @@ Frame::Frame(const ExecutionPlan& plan)
 
 Frame::~Frame() {
   return_arena();
-  if (!owns_arena_) bytes_of_arenas.fetch_sub(arena_->bytes, std::memory_order_relaxed);
+  if (!owns_arena_) context().bytes_of_arenas.fetch_sub(arena_->bytes, std::memory_order_relaxed);
 }
 
 void Frame::run(std::span<const Tensor> inputs) {

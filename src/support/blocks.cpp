@@ -14,6 +14,7 @@
 
 #include "support/base/sanitizers.h"
 #include "support/base/spin_lock.h"
+#include "support/context.h"
 
 // Defined by leak sanitizers, which must search the arenas for pointers.
 extern "C" [[gnu::weak, gnu::visibility("default")]] void __lsan_register_root_region(const void* begin, size_t bytes);
@@ -54,7 +55,9 @@ struct alignas(unit) Header {
   size_t size_class;
 };
 
-class Arenas {
+}  // namespace
+
+class BlockArenas {
  public:
   SpinLock& lock() { return lock_; }
 
@@ -149,18 +152,17 @@ class Arenas {
   size_t left_ = 0;
 };
 
-Arenas& arenas();
+namespace {
+
+BlockArenas& arenas();
 
 /// A child of fork() must not inherit the lock held by a thread that it does not have.
-Arenas* make_arenas() {
+BlockArenas* make_arenas() {
   pthread_atfork([] { arenas().lock().lock(); }, [] { arenas().lock().unlock(); }, [] { arenas().lock().unlock(); });
-  return new Arenas;
+  return new BlockArenas;
 }
 
-Arenas& arenas() {
-  static Arenas* const one = make_arenas();  // never destroyed: tensors and traces may outlive static destructors
-  return *one;
-}
+BlockArenas& arenas() { return context().blocks.get(make_arenas); }
 
 }  // namespace
 

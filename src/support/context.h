@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -12,6 +13,8 @@
 #include <fulgurite/random_state.h>
 #include <fulgurite/source_location.h>
 #include <fulgurite/source_reader.h>
+
+#include "support/base/lasting.h"
 
 namespace fulgurite {
 
@@ -90,12 +93,35 @@ class SourceReading {
 };
 
 class BackwardInterceptor;
+class Captures;
+class ThreadTeam;
+struct CustomFunctionSymbols;
+struct EagerFunctionShard;
+struct ExecutorRegistry;
+struct OperatorRegistry;
+struct AllocatorPool;
+namespace codegen {
+class CompiledKernels;
+}
+namespace detail {
+class BlockArenas;
+}
 namespace examine {
 struct MachineLimits;
 }
+namespace fused_gemm {
+class GemmImplementations;
+}
+namespace fuser {
+class FusionKernels;
+class FusionSymbols;
+}  // namespace fuser
 
-/// Process-wide state; every member is thread-safe. The allocator (tensor/memory/allocator.h) and the list of executors
-/// (executors/registry.h) are behind functions of their own.
+/// Mutexes shared by many objects, which they are chosen for by address.
+using MutexPool = std::array<std::mutex, 64>;
+
+/// Process-wide state; every member is thread-safe. Objects of the layers above are behind functions of the files that
+/// the comments name.
 struct Context {
   GeneratorState generator;
   std::atomic<int> threads;
@@ -114,6 +140,37 @@ struct Context {
   WarnedLines warned_lines;  // of losses of two shapes
   FileNames file_names;
   SourceReading source_reading;
+
+  // Memory, and the threads that compute.
+  Lasting<detail::BlockArenas> blocks;      // support/blocks.cpp
+  Lasting<AllocatorPool> pool;              // tensor/memory/allocator.cpp
+  std::atomic<int64_t> bytes_of_arenas{0};  // runtime/frame.cpp: of small arenas that stay with their frames
+  std::atomic<ThreadTeam*> team{nullptr};   // runtime/threads/thread_team.cpp; replaced in a child of fork()
+  std::atomic<bool> may_start_threads{true};
+
+  // Names: operators, and executors with the number of their changes.
+  Lasting<OperatorRegistry> operators;              // ops/core/user_operator.cpp
+  Lasting<CustomFunctionSymbols> custom_functions;  // ops/structural/custom_function_symbols.cpp
+  Lasting<fuser::FusionSymbols> fusion_symbols;     // executors/fusion/outline_fusions.cpp
+  Lasting<ExecutorRegistry> executors;              // executors/registry.cpp
+  std::atomic<uint64_t> executors_version{1};
+  std::atomic<uint64_t> tracers{1};  // tracing/tracer.cpp: the number of the next one
+
+  // Compiled code and caches.
+  Lasting<codegen::CompiledKernels> compiled_kernels;     // codegen/host_compiler/compile_kernels.cpp
+  std::atomic<int> new_files{0};                          // codegen/host_compiler/library_cache.cpp
+  Lasting<fuser::FusionKernels> fusion_kernels;           // executors/fuser/fuse.cpp
+  Lasting<fused_gemm::GemmImplementations> gemm_kernels;  // executors/gemm/gemm_kernel.cpp
+  Lasting<EagerFunctionShard> eager_functions;            // autograd/eager/eager_function.cpp: an array
+  Lasting<Captures> captures;                             // compiled_autograd/captures.cpp
+  Lasting<BackwardInterceptor> default_interceptor;       // compiled_autograd/compiled_backward.cpp
+
+  // Guards of the autograd state of tensors, and of the accumulation into their gradients.
+  MutexPool autograd_mutexes, accumulation_mutexes;
+
+  // training/stop_signal.cpp.
+  std::atomic<bool> is_stop_watched{false};
+  std::atomic<int> stop_signal{0};  // lock-free: a signal handler stores it
 
   Context();
 };

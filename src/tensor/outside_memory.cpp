@@ -41,10 +41,10 @@ Sizes small(const std::vector<int64_t>& numbers) {
 OutsideMemory OutsideMemory::adopt(void* data, int64_t bytes, std::function<void()> release, SourceLocation at) {
   if (bytes < 0) throw UserError(text::cat("OutsideMemory::adopt: ", bytes, " bytes"), at);
   if (!data && bytes > 0) throw UserError("OutsideMemory::adopt: data is a null pointer", at);
-  static char nothing = 0;  // an address for what has no elements
+  static constexpr char nothing = 0;  // an address for what has no elements
   OutsideMemory out;
   out.whole_ = from_blob(
-      data ? data : &nothing, {bytes}, {.dtype = Dtype::u8},
+      data ? data : const_cast<char*>(&nothing), {bytes}, {.dtype = Dtype::u8},
       [release = std::move(release)](void*) {
         if (release) release();
       },

@@ -1,7 +1,6 @@
 #include "tracing/tracer.h"
 
 #include <algorithm>
-#include <atomic>
 #include <unordered_set>
 #include <utility>
 
@@ -10,14 +9,12 @@
 #include "ir/analysis/trace_values.h"
 #include "ops/core/autocast.h"
 #include "ir/structural.h"
+#include "support/context.h"
 #include "support/text/base_name.h"
 
 namespace fulgurite {
 
-uint64_t next_tracer_serial() {
-  static std::atomic<uint64_t> serial{1};
-  return serial.fetch_add(1, std::memory_order_relaxed);
-}
+uint64_t next_tracer_serial() { return context().tracers.fetch_add(1, std::memory_order_relaxed); }
 
 namespace {
 

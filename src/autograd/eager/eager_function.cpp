@@ -13,6 +13,7 @@
 #include "ir/analysis/trace_bytes.h"
 #include "ir/analysis/trace_values.h"
 #include "ops/generated/symbols.h"
+#include "support/context.h"
 #include "support/environment.h"
 #include "tracing/tracer.h"
 
@@ -228,8 +229,10 @@ struct Known {
   uint64_t last_use = 0;
 };
 
+}  // namespace
+
 // Sharded to reduce contention.
-struct Shard {
+struct EagerFunctionShard {
   std::mutex mutex;
   std::unordered_map<CallKey, Known, Hash> functions;
   std::unordered_map<CallKey, Family, Hash> families;
@@ -245,14 +248,19 @@ struct Shard {
   std::shared_ptr<EagerFunction> add(CallKey key, std::shared_ptr<EagerFunction> function);
   void make_room();
 };
+
+namespace {
+
 constexpr size_t shard_count = 16;
 
-Shard& shard_of(const CallKey& key) {
-  static Shard* shards = new Shard[shard_count];  // never destroyed: static destructors may still run operators
+EagerFunctionShard& shard_of(const CallKey& key) {
+  EagerFunctionShard* const shards = &context().eager_functions.get([] { return new EagerFunctionShard[shard_count]; });
   return shards[key.hash >> 32 & (shard_count - 1)];
 }
 
-std::shared_ptr<EagerFunction> Shard::add(CallKey key, std::shared_ptr<EagerFunction> function) {
+}  // namespace
+
+std::shared_ptr<EagerFunction> EagerFunctionShard::add(CallKey key, std::shared_ptr<EagerFunction> function) {
   static const int64_t max_bytes = cache_bytes() / static_cast<int64_t>(shard_count);
   const int64_t more = function->bytes() + static_cast<int64_t>(sizeof(CallKey) + sizeof(Known));
   const auto [known, is_new] = functions.emplace(std::move(key), Known{std::move(function), more, ++uses});
@@ -262,7 +270,7 @@ std::shared_ptr<EagerFunction> Shard::add(CallKey key, std::shared_ptr<EagerFunc
 }
 
 // Evicts the least recently used half.
-void Shard::make_room() {
+void EagerFunctionShard::make_room() {
   std::vector<uint64_t> last_uses;
   for (const auto& [key, known] : functions) last_uses.push_back(known.last_use);
   const auto middle = last_uses.begin() + static_cast<std::ptrdiff_t>(last_uses.size() / 2);
@@ -274,9 +282,11 @@ void Shard::make_room() {
   });
 }
 
+namespace {
+
 // Returns the family's function that holds for these values, or null; sets `makes_one` if one should be made.
 std::shared_ptr<EagerFunction> find_in_family(const CallPattern& pattern, bool& makes_one) {
-  Shard& shard = shard_of(pattern.key);
+  EagerFunctionShard& shard = shard_of(pattern.key);
   const std::lock_guard lock(shard.mutex);
   if (shard.families.size() >= max_families_in_shard && !shard.families.contains(pattern.key)) shard.families.clear();
   Family& family = shard.families[pattern.key];
@@ -288,7 +298,7 @@ std::shared_ptr<EagerFunction> find_in_family(const CallPattern& pattern, bool& 
 }
 
 void add_to_family(const CallPattern& pattern, std::shared_ptr<EagerFunction> function) {
-  Shard& shard = shard_of(pattern.key);
+  EagerFunctionShard& shard = shard_of(pattern.key);
   const std::lock_guard lock(shard.mutex);
   Family& family = shard.families[pattern.key];
   if (!function) family.needs_values = true;
@@ -299,7 +309,7 @@ void add_to_family(const CallPattern& pattern, std::shared_ptr<EagerFunction> fu
 
 std::shared_ptr<EagerFunction> exact_eager_function(const Symbol& symbol, Arguments arguments, SourceLocation at) {
   CallKey key = call_key(symbol, arguments);
-  Shard& shard = shard_of(key);
+  EagerFunctionShard& shard = shard_of(key);
   {
     const std::lock_guard lock(shard.mutex);
     if (std::shared_ptr<EagerFunction> found = shard.find(key)) return found;
@@ -311,7 +321,7 @@ std::shared_ptr<EagerFunction> exact_eager_function(const Symbol& symbol, Argume
 
 EagerCall eager_function(const Symbol& symbol, Arguments arguments, SourceLocation at) {
   CallKey key = call_key(symbol, arguments);
-  Shard& shard = shard_of(key);
+  EagerFunctionShard& shard = shard_of(key);
   {
     const std::lock_guard lock(shard.mutex);
     if (std::shared_ptr<EagerFunction> found = shard.find(key)) return {std::move(found), {}};

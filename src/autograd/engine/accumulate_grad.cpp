@@ -6,6 +6,7 @@
 #include <fulgurite/operators.h>
 
 #include "runtime/copy_elements.h"
+#include "support/context.h"
 
 namespace fulgurite {
 
@@ -54,9 +55,9 @@ std::vector<std::function<void(Tensor)>> post_accumulate_hooks(const Tensor& var
 void accumulate_in_turn(const Tensor& variable, Tensor gradient, bool create_graph) {
   if (!gradient.defined()) return;
   // The gradient is written outside the variable's state lock, which is held only briefly.
-  static std::mutex accumulation[64];
+  MutexPool& mutexes = context().accumulation_mutexes;
   const std::lock_guard lock(
-      accumulation[reinterpret_cast<uintptr_t>(variable.impl().get()) / sizeof(TensorImpl) % 64]);
+      mutexes[reinterpret_cast<uintptr_t>(variable.impl().get()) / sizeof(TensorImpl) % mutexes.size()]);
   accumulate_gradient(variable, std::move(gradient), create_graph);
 }
 

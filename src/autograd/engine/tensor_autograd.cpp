@@ -5,12 +5,13 @@
 #include <fulgurite/error.h>
 
 #include "autograd/engine/accumulate_grad.h"
+#include "support/context.h"
 
 namespace fulgurite {
 
 std::mutex& autograd_mutex(const TensorImpl& impl) {
-  static std::mutex mutexes[64];
-  return mutexes[reinterpret_cast<uintptr_t>(&impl) / sizeof(TensorImpl) % 64];
+  MutexPool& mutexes = context().autograd_mutexes;
+  return mutexes[reinterpret_cast<uintptr_t>(&impl) / sizeof(TensorImpl) % mutexes.size()];
 }
 
 TensorAutograd& autograd_of(const TensorImpl& impl) {

@@ -21,6 +21,7 @@
 #include "codegen/host_compiler/library_cache.h"
 #include "support/base/sanitizers.h"
 #include "support/base/sha256.h"
+#include "support/context.h"
 #include "support/environment.h"
 #include "support/log.h"
 #include "support/text/text.h"
@@ -61,8 +62,10 @@ std::string joined(const std::vector<std::string>& words) {
       words, [](const std::string& word) { return word; }, " ");
 }
 
+}  // namespace
+
 /// All kernels that this process has compiled.
-class Kernels {
+class CompiledKernels {
  public:
   std::vector<KernelFunction> get(std::span<const KernelSource> sources, Instructions instructions) {
     const std::lock_guard lock(mutex_);
@@ -274,8 +277,6 @@ class Kernels {
   bool has_warned_ = false, has_warned_of_cache_ = false;
 };
 
-}  // namespace
-
 InstructionSet best_instruction_set() {
 #if defined(__x86_64__)
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
@@ -290,8 +291,7 @@ InstructionSet best_instruction_set() {
 }
 
 std::vector<KernelFunction> compile_kernels(std::span<const KernelSource> sources, Instructions instructions) {
-  static Kernels* const all = new Kernels;
-  return all->get(sources, instructions);
+  return context().compiled_kernels.get().get(sources, instructions);
 }
 
 }  // namespace fulgurite::codegen

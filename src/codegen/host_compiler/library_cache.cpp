@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "support/base/sha256.h"
+#include "support/context.h"
 #include "support/environment.h"
 #include "support/text/text.h"
 
@@ -139,8 +140,7 @@ std::string LibraryCache::find(const std::string& key, std::string& problem) con
 
 std::string LibraryCache::new_file(const std::string& suffix, std::string& problem) const {
   if (!prepare(problem)) return {};
-  static std::atomic<int> count{0};
-  const std::string path = text::cat(folder_, "/new-", getpid(), "-", count.fetch_add(1), suffix);
+  const std::string path = text::cat(folder_, "/new-", getpid(), "-", context().new_files.fetch_add(1), suffix);
   unlink(path.c_str());  // of an earlier process with the same number
   const File file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (file.get() < 0) {

@@ -18,17 +18,16 @@
 #include "executors/fusion/outline_fusions.h"
 #include "ir/analysis/sizes.h"
 #include "ir/analysis/trace_values.h"
+#include "support/context.h"
 #include "support/log.h"
 #include "support/text/text.h"
 #include "transforms/cleanup/common_subexpressions.h"
 
 namespace fulgurite::fuser {
 
-namespace {
-
 /// Kernels by everything that they depend on, so that equal ones are shared. Kept until the process ends, because
 /// traces do not own their implementations.
-class Kernels {
+class FusionKernels {
  public:
   const Implementation* get(const std::string& key, const std::function<std::unique_ptr<FusedKernel>()>& make) {
     const std::lock_guard lock(mutex_);
@@ -51,10 +50,9 @@ class Kernels {
   std::unordered_map<std::string, std::unique_ptr<Entry>> entries_;
 };
 
-Kernels& kernels_of_process() {
-  static Kernels* const one = new Kernels;
-  return *one;
-}
+namespace {
+
+FusionKernels& kernels_of_process() { return context().fusion_kernels.get(); }
 
 std::string_view extent_text(codegen::Extent extent) {
   static constexpr std::string_view names[] = {"uniform", "row", "full"};

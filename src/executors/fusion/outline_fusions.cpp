@@ -9,11 +9,10 @@
 
 #include "ir/analysis/trace_values.h"
 #include "ir/substitution.h"
+#include "support/context.h"
 #include "support/text/text.h"
 
 namespace fulgurite::fuser {
-
-namespace {
 
 /// The symbols of fusions, one for each name. Kept until the process ends, because traces do not own them.
 class FusionSymbols {
@@ -37,10 +36,9 @@ class FusionSymbols {
   std::map<std::pair<std::string, bool>, std::unique_ptr<NamedSymbol>> symbols_;
 };
 
-FusionSymbols& fusion_symbols() {
-  static FusionSymbols* const one = new FusionSymbols;
-  return *one;
-}
+namespace {
+
+FusionSymbols& fusion_symbols() { return context().fusion_symbols.get(); }
 
 class Writing {
  public:

@@ -6,6 +6,7 @@
 
 #include "executors/gemm/run_gemm.h"
 #include "runtime/copy_elements.h"
+#include "support/context.h"
 #include "tensor/tensor_impl.h"
 
 namespace fulgurite::fused_gemm {
@@ -69,8 +70,10 @@ class EpilogueMatrix {
   ColumnMatrix matrix_;
 };
 
+}  // namespace
+
 /// Kept until the process ends, because traces do not own their implementations.
-class Implementations {
+class GemmImplementations {
  public:
   std::vector<const Implementation*> get(std::span<const GemmOp> products) {
     std::vector<codegen::GemmForm> forms;
@@ -103,8 +106,6 @@ class Implementations {
   std::vector<std::unique_ptr<Entry>> entries_;
 };
 
-}  // namespace
-
 void GemmKernel::run(Arguments arguments, std::span<const Tensor> results) const {
   const Tensor left = has_rows(*arguments[0].tensor().impl()) ? arguments[0].tensor() : copied(arguments[0].tensor());
   const TensorImpl& right = *arguments[1].tensor().impl();
@@ -133,8 +134,7 @@ bool GemmKernel::may_overwrite(size_t, size_t argument) const {
 }
 
 std::vector<const Implementation*> gemm_implementations(std::span<const GemmOp> products) {
-  static Implementations* const all = new Implementations;
-  return all->get(products);
+  return context().gemm_kernels.get().get(products);
 }
 
 }  // namespace fulgurite::fused_gemm

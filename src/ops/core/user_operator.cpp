@@ -8,6 +8,7 @@
 #include <fulgurite/error.h>
 
 #include "ops/core/families.h"
+#include "support/context.h"
 
 namespace fulgurite {
 
@@ -18,23 +19,24 @@ void infer_user_operator(Arguments, InferredTypes&) {
   throw InternalError("the shape rule of a registered operator was called without the operator");
 }
 
+}  // namespace
+
 // Published lists never change; the next registration creates a longer one.
-struct Registry {
+struct OperatorRegistry {
   std::shared_mutex mutex;
   std::unordered_map<std::string_view, std::unique_ptr<UserOperator>> operators;  // by full name
   std::vector<std::unique_ptr<std::vector<const Symbol*>>> lists;
   std::atomic<const std::vector<const Symbol*>*> all;
 
-  Registry() {
+  OperatorRegistry() {
     lists.push_back(std::make_unique<std::vector<const Symbol*>>(declared_symbols()));
     all = lists.back().get();
   }
 };
 
-Registry& registry() {
-  static Registry* const one = new Registry;
-  return *one;
-}
+namespace {
+
+OperatorRegistry& registry() { return context().operators.get(); }
 
 }  // namespace
 
@@ -48,7 +50,7 @@ const UserOperator* as_user_operator(const Symbol& symbol) {
 const std::vector<const Symbol*>& symbols() { return *registry().all.load(std::memory_order_acquire); }
 
 const Symbol& add_user_operator(std::unique_ptr<UserOperator> made, SourceLocation at) {
-  Registry& r = registry();
+  OperatorRegistry& r = registry();
   const std::lock_guard lock(r.mutex);
   const std::string_view name = made->qualified_name();
   const auto found = r.operators.find(name);
@@ -64,7 +66,7 @@ const Symbol& add_user_operator(std::unique_ptr<UserOperator> made, SourceLocati
 }
 
 const Symbol* find_user_operator(std::string_view name) {
-  Registry& r = registry();
+  OperatorRegistry& r = registry();
   const std::shared_lock lock(r.mutex);
   const auto found = r.operators.find(name);
   return found == r.operators.end() ? nullptr : found->second.get();

@@ -7,6 +7,7 @@
 
 #include "ops/core/dispatch.h"
 #include "ops/shape/shape_rules.h"
+#include "support/context.h"
 
 namespace fulgurite {
 
@@ -38,13 +39,17 @@ void infer_first(Arguments a, InferredTypes& out) {
 
 }  // namespace
 
+/// Kept until the process ends, because traces do not own their symbols.
+struct CustomFunctionSymbols {
+  std::mutex mutex;
+  std::map<std::string, std::unique_ptr<CustomSymbol>> symbols;  // by identifier
+};
+
 const Symbol& custom_function_symbol(std::string_view name) {
-  static std::mutex mutex;
-  // Never destroyed: traces may outlive statics.
-  static auto* const symbols = new std::map<std::string, std::unique_ptr<CustomSymbol>>;
+  CustomFunctionSymbols& all = context().custom_functions.get();
   std::string identifier = identifier_of(name);
-  const std::lock_guard lock(mutex);
-  std::unique_ptr<CustomSymbol>& made = (*symbols)[identifier];
+  const std::lock_guard lock(all.mutex);
+  std::unique_ptr<CustomSymbol>& made = all.symbols[identifier];
   if (!made) made = std::make_unique<CustomSymbol>(identifier);
   return made->symbol;
 }

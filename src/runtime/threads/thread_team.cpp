@@ -8,6 +8,8 @@
 
 #include <algorithm>
 
+#include "support/context.h"
+
 // Defined in programs built with ThreadSanitizer, which ends a child that starts threads if its parent had several.
 extern "C" [[gnu::weak, gnu::visibility("default")]] void __tsan_init();
 
@@ -21,9 +23,6 @@ void sleep_while(std::atomic<uint32_t>& word, uint32_t value) {
 void wake_sleeper(std::atomic<uint32_t>& word) {
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
-
-std::atomic<ThreadTeam*> current_team = nullptr;
-std::atomic<bool> may_start_threads = true;
 
 /// The signals that workers block, leaving them to the program's own threads: all but those that a fault raises on the
 /// thread itself.
@@ -94,11 +93,11 @@ class alignas(64) ThreadTeam::Worker {
 };
 
 ThreadTeam& ThreadTeam::of_process() {
-  if (ThreadTeam* const team = current_team.load(std::memory_order_acquire)) return *team;
+  if (ThreadTeam* const team = context().team.load(std::memory_order_acquire)) return *team;
   // Never destroyed: its threads may run until the process ends.
   auto* const made = new ThreadTeam;
   ThreadTeam* other = nullptr;
-  if (!current_team.compare_exchange_strong(other, made, std::memory_order_acq_rel)) {
+  if (!context().team.compare_exchange_strong(other, made, std::memory_order_acq_rel)) {
     delete made;
     return *other;
   }
@@ -108,12 +107,12 @@ ThreadTeam& ThreadTeam::of_process() {
 
 void ThreadTeam::start_anew_in_child() {
   auto* const team = new ThreadTeam;
-  team->before_fork_ = current_team.exchange(team);
-  if (__tsan_init) may_start_threads = false;
+  team->before_fork_ = context().team.exchange(team);
+  if (__tsan_init) context().may_start_threads = false;
 }
 
 int ThreadTeam::start_workers(int wanted) {
-  while (static_cast<int>(workers_.size()) < wanted && may_start_threads.load(std::memory_order_relaxed)) {
+  while (static_cast<int>(workers_.size()) < wanted && context().may_start_threads.load(std::memory_order_relaxed)) {
     auto* const worker = new Worker(*this, static_cast<int>(workers_.size()) + 1);
     if (!worker->start()) {
       delete worker;

@@ -11,6 +11,7 @@
 
 #include "support/base/sanitizers.h"
 #include "support/base/unlocated_error.h"
+#include "support/context.h"
 #include "support/text/text.h"
 #include "tensor/memory/large_blocks.h"
 
@@ -52,7 +53,9 @@ struct FreeBlock {
   FreeBlock* next;
 };
 
-struct Pool {
+}  // namespace
+
+struct AllocatorPool {
   std::mutex mutex;
   FreeBlock* free[class_count] = {};
   int64_t small_kept = 0;  // bytes
@@ -91,18 +94,17 @@ struct Pool {
   }
 };
 
-Pool& pool();
+namespace {
+
+AllocatorPool& pool();
 
 /// A child of fork() must not inherit the mutex locked by a thread that it does not have.
-Pool* make_pool() {
+AllocatorPool* make_pool() {
   pthread_atfork([] { pool().mutex.lock(); }, [] { pool().mutex.unlock(); }, [] { pool().mutex.unlock(); });
-  return new Pool;
+  return new AllocatorPool;
 }
 
-Pool& pool() {
-  static Pool* const one = make_pool();  // never destroyed: tensors may outlive static destructors
-  return *one;
-}
+AllocatorPool& pool() { return context().pool.get(make_pool); }
 
 }  // namespace
 
@@ -110,7 +112,7 @@ void* allocate(size_t bytes) {
   constexpr size_t limit = size_t{1} << 56;
   if (bytes > limit) throw UnlocatedError(text::cat("out of memory: ", bytes, " bytes were asked for"));
   const auto [index, size] = size_class(bytes);
-  Pool& p = pool();
+  AllocatorPool& p = pool();
   const auto size_signed = static_cast<int64_t>(size);
   {
     const std::lock_guard lock(p.mutex);
@@ -137,7 +139,7 @@ void* allocate(size_t bytes) {
 
 void deallocate(void* block, size_t bytes) {
   const auto [index, size] = size_class(bytes);
-  Pool& p = pool();
+  AllocatorPool& p = pool();
   {
     const std::lock_guard lock(p.mutex);
     p.statistics.in_use -= static_cast<int64_t>(size);
@@ -147,7 +149,7 @@ void deallocate(void* block, size_t bytes) {
 }
 
 AllocatorStatistics allocator_statistics() {
-  Pool& p = pool();
+  AllocatorPool& p = pool();
   const std::lock_guard lock(p.mutex);
   AllocatorStatistics statistics = p.statistics;
   statistics.kept = p.kept();
@@ -155,13 +157,13 @@ AllocatorStatistics allocator_statistics() {
 }
 
 void reset_peak_memory() {
-  Pool& p = pool();
+  AllocatorPool& p = pool();
   const std::lock_guard lock(p.mutex);
   p.statistics.peak_in_use = p.statistics.in_use;
 }
 
 void release_kept_memory() {
-  Pool& p = pool();
+  AllocatorPool& p = pool();
   const std::lock_guard lock(p.mutex);
   p.release_down_to(0);
 }
