@@ -20,7 +20,11 @@ def agree(expected, printed):
 @pytest.mark.parametrize("page", ["python", "pytorch_models"])
 def test_the_programs_of_a_page(page, tmp_path, monkeypatch):
     if page == "pytorch_models":
-        pytest.importorskip("torch")
+        torch = pytest.importorskip("torch")
+        import fulgurite.torch as door
+
+        torch._dynamo.reset()
+        door.reset()
     monkeypatch.chdir(tmp_path)
     blocks = BLOCK.findall((BOOK / f"{page}.md").read_text(encoding="utf-8"))
     assert len(blocks) >= 5
