@@ -4,6 +4,7 @@
 State of the process is in `Context`, state of a thread in `ThreadState`. Every other variable is a constant: in a
 section that is read-only after loading, or made at its first use and listed below with its reason.
 """
+
 import argparse
 import fnmatch
 import pathlib
@@ -103,8 +104,12 @@ int count() {
 }
 }
 """
-WANTED = [".bss: fulgurite::(anonymous namespace)::calls", ".bss: fulgurite::(anonymous namespace)::last",
-          ".data: fulgurite::count()::inside", ".tbss: fulgurite::(anonymous namespace)::depth"]
+WANTED = [
+    ".bss: fulgurite::(anonymous namespace)::calls",
+    ".bss: fulgurite::(anonymous namespace)::last",
+    ".data: fulgurite::count()::inside",
+    ".tbss: fulgurite::(anonymous namespace)::depth",
+]
 
 
 def planted_faults(compiler):
