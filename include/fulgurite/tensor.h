@@ -174,7 +174,7 @@ bool operator==(const std::vector<Tensor>&, const std::vector<Tensor>&) = delete
 class Operand {
  public:
   enum class Kind : uint8_t { none, tensor, integer, floating, boolean };
-  Operand() {}
+  Operand() {}  // NOLINT(modernize-use-equals-default): the union has members that are not trivial
   Operand(const Tensor& t, SourceLocation at = SourceLocation::here())
       : kind_(t.defined() ? Kind::tensor : Kind::none), tensor_(&t), at_(at) {}
   template <CppInteger T>
@@ -278,7 +278,7 @@ class TensorData {
   template <CppInteger T>
   TensorData(T value) : dtype_(Dtype::i64), integers_{detail::exact_integer(value)} {}
   template <std::floating_point T>
-  TensorData(T value) : dtype_(Dtype::f32), is_default_floating_(true), doubles_{static_cast<double>(value)} {}
+  TensorData(T value) : is_default_floating_(true), doubles_{static_cast<double>(value)} {}
   template <std::same_as<bool> T>
   TensorData(T value) : dtype_(Dtype::boolean), integers_{value} {}
   TensorData() : TensorData(nullptr, 0) {}

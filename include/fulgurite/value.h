@@ -94,7 +94,7 @@ class SharedShape {
 
  private:
   struct Record : detail::Counted {
-    explicit Record(const Shape& shape) : sizes(shape) {}
+    explicit Record(Shape shape) : sizes(std::move(shape)) {}
     Shape sizes;
   };
   friend void retain(const Record* record) { record->owners.fetch_add(1, std::memory_order_relaxed); }
@@ -148,7 +148,7 @@ class Value {
     ellipsis,
     collection
   };
-  Value() {}
+  Value() {}  // NOLINT(modernize-use-equals-default): the union has members that are not trivial
   Value(NoneType) {}
   Value(detail::Ref<TensorProxy> proxy);
   Value(const Tensor& concrete);

@@ -289,9 +289,11 @@ class CallableFor {
     TensorWriter writer{replay.arguments, replay.integers, replay.floats};
     walk(copies, writer);
     if constexpr (std::is_void_v<Result>) {
+      // NOLINTNEXTLINE(bugprone-use-after-move): each element is moved once
       invoke_at(callable, replay.at, std::get<I>(std::move(copies))...);
       return nullptr;
     } else {
+      // NOLINTNEXTLINE(bugprone-use-after-move)
       auto result = std::make_shared<Result>(invoke_at(callable, replay.at, std::get<I>(std::move(copies))...));
       ResultTaker taker{replay};
       walk(*result, taker);

@@ -62,7 +62,7 @@ void give_answer(OperatorCall&, bool);
 
 /// A value that an augmented forward saves for its backward: a tensor or a scalar.
 struct SavedValue {
-  SavedValue(const Tensor& t) : tensor(t) {}
+  SavedValue(Tensor t) : tensor(std::move(t)) {}
   template <CppInteger T>
   SavedValue(T n) : number(SavedNumber(Int(n))) {}
   template <std::floating_point T>

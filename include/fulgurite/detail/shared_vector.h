@@ -143,7 +143,7 @@ class SharedVector {
   // Moves to a new block with this capacity; uniquely owned items are moved, others copied.
   void grow_to(size_t capacity) {
     static_assert(alignof(T) <= alignof(std::max_align_t));
-    Block* const grown = new (detail::allocate_block(offset() + capacity * sizeof(T))) Block;
+    auto* const grown = new (detail::allocate_block(offset() + capacity * sizeof(T))) Block;
     grown->capacity = static_cast<uint32_t>(capacity);
     grown->size = static_cast<uint32_t>(size());
     if (is_shared()) std::uninitialized_copy_n(items(block_), grown->size, items(grown));

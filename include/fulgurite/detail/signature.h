@@ -59,10 +59,10 @@ struct FunctionType {
 
 template <class M>
 struct MemberFunctionType;
-#define FULGURITE_MEMBER_FUNCTION(qualifiers)            \
-  template <class C, class R, class... A>                \
-  struct MemberFunctionType<R (C::*)(A...) qualifiers> { \
-    using Type = FunctionType<R, A...>;                  \
+#define FULGURITE_MEMBER_FUNCTION(qualifiers)                                                     \
+  template <class C, class R, class... A>                                                         \
+  struct MemberFunctionType<R (C::*)(A...) qualifiers> { /* NOLINT(bugprone-macro-parentheses) */ \
+    using Type = FunctionType<R, A...>;                                                           \
   };
 FULGURITE_MEMBER_FUNCTION()
 FULGURITE_MEMBER_FUNCTION(const)

@@ -22,7 +22,7 @@ using Unsigned = std::make_unsigned_t<T>;
 
 template <class Operation, class T>
 void unary_row(const void* const* operands, void* result, int64_t count, const RowParameters& p) {
-  const T* __restrict a = static_cast<const T*>(operands[0]);
+  const auto* __restrict a = static_cast<const T*>(operands[0]);
   T* __restrict to = static_cast<T*>(result);
   if constexpr (std::is_same_v<T, float> && HasLanes<Operation, Floats>) {
     int64_t i = 0;
@@ -35,8 +35,8 @@ void unary_row(const void* const* operands, void* result, int64_t count, const R
 
 template <class Operation, class T>
 void binary_row(const void* const* operands, void* result, int64_t count, const RowParameters& p) {
-  const T* __restrict a = static_cast<const T*>(operands[0]);
-  const T* __restrict b = static_cast<const T*>(operands[1]);
+  const auto* __restrict a = static_cast<const T*>(operands[0]);
+  const auto* __restrict b = static_cast<const T*>(operands[1]);
   T* __restrict to = static_cast<T*>(result);
   if constexpr (std::is_same_v<T, float> && HasLanes<Operation, Floats, Floats>) {
     int64_t i = 0;
@@ -50,9 +50,9 @@ void binary_row(const void* const* operands, void* result, int64_t count, const 
 
 template <class Operation, class T>
 void ternary_row(const void* const* operands, void* result, int64_t count, const RowParameters& p) {
-  const T* __restrict a = static_cast<const T*>(operands[0]);
-  const T* __restrict b = static_cast<const T*>(operands[1]);
-  const T* __restrict c = static_cast<const T*>(operands[2]);
+  const auto* __restrict a = static_cast<const T*>(operands[0]);
+  const auto* __restrict b = static_cast<const T*>(operands[1]);
+  const auto* __restrict c = static_cast<const T*>(operands[2]);
   T* __restrict to = static_cast<T*>(result);
   if constexpr (std::is_same_v<T, float> && HasLanes<Operation, Floats, Floats, Floats>) {
     int64_t i = 0;
@@ -70,15 +70,15 @@ void ternary_row(const void* const* operands, void* result, int64_t count, const
 /// One or two operands of type T; the results are booleans.
 template <class Operation, class T>
 void test_row(const void* const* operands, void* result, int64_t count, const RowParameters&) {
-  const T* __restrict a = static_cast<const T*>(operands[0]);
-  uint8_t* __restrict to = static_cast<uint8_t*>(result);
+  const auto* __restrict a = static_cast<const T*>(operands[0]);
+  auto* __restrict to = static_cast<uint8_t*>(result);
   for (int64_t i = 0; i < count; ++i) to[i] = Operation::apply(a[i]);
 }
 template <class Operation, class T>
 void comparison_row(const void* const* operands, void* result, int64_t count, const RowParameters&) {
-  const T* __restrict a = static_cast<const T*>(operands[0]);
-  const T* __restrict b = static_cast<const T*>(operands[1]);
-  uint8_t* __restrict to = static_cast<uint8_t*>(result);
+  const auto* __restrict a = static_cast<const T*>(operands[0]);
+  const auto* __restrict b = static_cast<const T*>(operands[1]);
+  auto* __restrict to = static_cast<uint8_t*>(result);
   for (int64_t i = 0; i < count; ++i) to[i] = Operation::apply(a[i], b[i]);
 }
 
