@@ -12,8 +12,9 @@ from .._core import Unsupported
 
 # Functions of which PyTorch refuses arguments that our operators take.
 CHECKED = frozenset(
-    """index_add index_add_ group_norm adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d
-    adaptive_max_pool2d adaptive_max_pool3d""".split()
+    """amax amin aminmax index_add index_add_ group_norm
+    adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d
+    adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d""".split()
 )
 _types: dict[tuple[type, type], type] = {}
 

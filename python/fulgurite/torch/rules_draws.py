@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from .. import _core
 from .._core import Dtype, Tensor, Unsupported
 from .aten import TABLE
 from .calls import FLOATING, METHODS, At, call, convert, with_zero_gradient, write
@@ -111,9 +112,11 @@ def bernoulli(at: At, x: Tensor, p: Any = 0.5) -> Tensor:
 
 @rule("multinomial")
 def multinomial(at: At, self: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
-    """Indices of the last dimension with probabilities in the ratios of its elements."""
+    """Indices of the last dimension with probabilities in the ratios of its elements, which are not checked."""
     if self.dtype not in FLOATING or self.ndim not in (1, 2) or num_samples < 1:
         raise Unsupported("multinomial of such arguments")
+    if int(self.shape[-1]) > 2**24:
+        raise _core.Error("multinomial: number of categories cannot exceed 2^24")
     x = self if self.dtype == Dtype.float64 else convert(self, Dtype.float32, at)
     x = call("detach", [x], {}, at)
     if not replacement:
@@ -143,6 +146,8 @@ def rrelu(
     at: At, self: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False
 ) -> Tensor:
     """Negative elements times slopes at random between two numbers, or their mean."""
+    if lower > upper:
+        raise _core.Error(f"rrelu: lower must not be above upper: {lower} and {upper}")
     slope: Any = (lower + upper) / 2
     if training:
         slope = convert(_moved(_uniform(self, at), upper - lower, lower, at), self.dtype, at)
