@@ -17,16 +17,18 @@ namespace fulgurite::cli {
 namespace {
 
 std::string traits_text(const Symbol& symbol) {
+  // Symbols that belong to the trace itself have every effect only to keep their places.
+  const Effects effects = symbol.traits.structural ? Effects() : symbol.traits.effects;
   const std::pair<bool, const char*> traits[] = {{symbol.is_primitive(), "primitive"},
                                                  {!symbol.is_primitive(), "composite"},
                                                  {symbol.gradient != nullptr, "gradient rule"},
                                                  {symbol.traits.pointwise, "pointwise"},
                                                  {symbol.traits.reduction, "reduction"},
                                                  {symbol.traits.view, "view"},
-                                                 {symbol.traits.effects.has(Effect::random), "random"},
-                                                 {symbol.traits.effects.has(Effect::memory), "writes memory"},
-                                                 {symbol.traits.effects.has(Effect::io), "input and output"},
-                                                 {symbol.traits.effects.has(Effect::collective), "collective"},
+                                                 {effects.has(Effect::random), "random"},
+                                                 {effects.has(Effect::memory), "writes memory"},
+                                                 {effects.has(Effect::io), "input and output"},
+                                                 {effects.has(Effect::collective), "collective"},
                                                  {symbol.traits.not_differentiable, "not differentiable"}};
   std::string out;
   for (const auto& [holds, text] : traits)

@@ -1,6 +1,7 @@
 // Values that a backward reads from its forward.
 #include <algorithm>
 
+#include "ir/analysis/effects.h"
 #include "ir/analysis/trace_values.h"
 #include "support/cases/case_traces.h"
 #include "support/programs/record.h"
@@ -45,7 +46,7 @@ bool depends_on(const CaseTraces& traces, size_t which) {
 bool is_state_of_draw(const CaseTraces& traces, size_t which) {
   const Value saved = keyword(traces.forward.bound_symbols.back(), "saved_tensors").list()[which];
   for (const BoundSymbol& bound : traces.forward.bound_symbols)
-    if (bound.symbol->traits.effects.has(Effect::random) && bound.outputs[0] == saved) return true;
+    if (draws_numbers(*bound.symbol) && bound.outputs[0] == saved) return true;
   return false;
 }
 
