@@ -88,9 +88,13 @@ class Gemm {
   size_t inputs_ = 0, results_ = 0;
 };
 
+/// The name of GemmTiles before 0.2.
 using ProductTiles [[deprecated("use GemmTiles")]] = GemmTiles;
+/// The name of GemmOperand before 0.2.
 using ProductOperand [[deprecated("use GemmOperand")]] = GemmOperand;
+/// The name of GemmLayout before 0.2.
 using ProductLayout [[deprecated("use GemmLayout")]] = GemmLayout;
+/// The name of Gemm before 0.2.
 using Product [[deprecated("use Gemm")]] = Gemm;
 
 /// Converts a trace function's results to a list.
