@@ -113,7 +113,7 @@ class Merging {
     const int found = first_.find_or_add(hash_of(bound, scope_of(bound, position)), at);
     if (found == at) return false;
     const BoundSymbol& first = is_merging_ ? kept_[found] : trace_.bound_symbols[found];
-    if (!same_expression(first, bound) || both_returned(first, bound)) return false;
+    if (!same_expression(first, bound) || must_stay_apart(first, bound)) return false;
     if (group_of_.empty() && !same_tags(first, bound)) return false;
     for (size_t i = 0; i < bound.outputs.size(); ++i)
       if (const int id = proxy_id(bound.outputs[i]); id >= 0) merged_.set(id, first.outputs[i]);
@@ -126,14 +126,18 @@ class Merging {
     return true;
   }
 
-  // Two results that the user sees as two tensors, or views of two, stay two.
-  bool both_returned(const BoundSymbol& a, const BoundSymbol& b) const {
+  // Two results that the user sees as two tensors, or views of two, stay two. A result with a gradient is not merged
+  // with an inner value either: the backward may save that one, and the caller may write into the result.
+  bool must_stay_apart(const BoundSymbol& a, const BoundSymbol& b) const {
     for (size_t i = 0; i < a.outputs.size(); ++i) {
       const int x = proxy_id(a.outputs[i]), y = proxy_id(b.outputs[i]);
-      if (x >= 0 && y >= 0 && is_returned_[x] && is_returned_[y]) return true;
+      if (x < 0 || y < 0) continue;
+      if (is_returned_[x] && is_returned_[y]) return true;
+      if (group_of_.empty() && is_returned_[x] != is_returned_[y] && has_gradient(a.outputs[i])) return true;
     }
     return false;
   }
+  static bool has_gradient(const Value& value) { return value.is_tensor() && value.tensor().requires_grad; }
 
   const Trace& trace_;
   std::span<const int> group_of_;  // by op; empty: the whole trace is one group

@@ -187,3 +187,34 @@ TEST("results that eager mode keeps nothing of may be overwritten before the bac
     expect_near(gradient(jit(f)), gradient(f), 1e-6);
   }
 }
+
+// The inner sine is saved for the gradient of b: it may not have the memory of the result that equals it.
+TEST("a result may be overwritten where the backward reads an equal inner value") {
+  const auto body = [](Tensor a, Tensor b) -> std::vector<Tensor> {
+    const Tensor result = sin(a);
+    const Tensor inner = sin(a);
+    return {result, inner * b};
+  };
+  const auto view = [](Tensor a, Tensor b) -> std::vector<Tensor> {
+    const Tensor whole = sin(a);
+    const Tensor inner = sin(a);
+    return {whole.unsqueeze(0), inner * b};
+  };
+  const auto gradient = [](const auto& f) {
+    const Tensor a = tensor({0.5, 1.0}).requires_grad_(), b = tensor({2.0, 3.0}).requires_grad_();
+    std::vector<Tensor> results = f(a, b);
+    results[0].add_(1);
+    sum(results[1]).backward();
+    return b.grad().to_vector<float>();
+  };
+  expect_equal(gradient(jit(body)), gradient(body));
+  expect_equal(gradient(jit(view)), gradient(view));
+  expect_equal(gradient(jit(body, {.executors = {"fuser"}})), gradient(body));
+  expect_equal(gradient(jit([&](Tensor a, Tensor b) {
+                 std::vector<Tensor> results = body(a, b);
+                 graph_break();
+                 results[0].add_(0.5);
+                 return results;
+               })),
+               gradient(body));
+}
