@@ -83,6 +83,7 @@ def writable_symbols(library):
         if section in WRITABLE and fields[3] in ("OBJECT", "TLS", "NOTYPE", "COMMON"):
             symbols.append((section, fields[7].split("@")[0]))
     names = output_of("c++filt", given="\n".join(name for _, name in symbols)).splitlines()
+    names = [name.replace("[abi:cxx11]", "") for name in names]  # clang++ writes it behind local variables too
     yield from sorted(set(zip((section for section, _ in symbols), names)))
 
 
