@@ -64,7 +64,8 @@ def tidy_warnings(build, names):
     def warnings(name):
         command = ["clang-tidy", "--quiet", "-p", build, name]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-        return [line for line in done.stdout.splitlines() if ": warning: " in line or ": error: " in line]
+        found = [line for line in done.stdout.splitlines() if ": warning: " in line or ": error: " in line]
+        return found or ([f"{name}: clang-tidy ended with status {done.returncode}"] if done.returncode else [])
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         found = {line for lines in pool.map(warnings, names) for line in lines}
@@ -84,8 +85,9 @@ def main():
     names = options.files or git("ls-files", "--", *FORMATTED, "*.py")
 
     if options.tidy:
-        chosen = names if options.all or options.files else tidied(names, options.since, options.max_files)
-        return 1 if tidy_warnings(options.tidy, tidied(chosen, None, len(names))) else 0
+        takes_all = options.all or options.files
+        since, max_files = (None, len(names)) if takes_all else (options.since, options.max_files)
+        return 1 if tidy_warnings(options.tidy, tidied(names, since, max_files)) else 0
     if not shutil.which("clang-format") or not has_ruff():
         print("clang-format or ruff is not installed")
         return NOT_RUN
