@@ -129,7 +129,7 @@ TEST("collectives keep their order within a group") {
   expect_equal(program("data", "model"), "add reduced/model reduced/data return");
 }
 
-TEST("a call that prints stays although nobody uses its result, and equal ones are not merged") {
+TEST("a call that prints stays although its result is not used, and equal ones are not merged") {
   const Trace trace = record_one([](const std::vector<Tensor>& x) -> std::vector<Tensor> {
     run(operators().printed, x[0]);
     run(operators().printed, x[0]);

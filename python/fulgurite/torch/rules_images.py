@@ -42,7 +42,7 @@ def _resizing(size: int, wanted: int, align_corners: bool, factor: float | None,
 
 def _resized(x: Tensor, size: Any, align_corners: bool, factors: Any, mode: str, at: At) -> Tensor:
     if x.ndim != 4 or x.dtype not in FLOATING:
-        raise Unsupported("resizing with antialias of what is no batch of floating images")
+        raise Unsupported("resizing with antialias of an input other than a batch of floating images")
     wide = Dtype.float64 if x.dtype == Dtype.float64 else Dtype.float32
     out = convert(x, wide, at)
     for d in (3, 2):
