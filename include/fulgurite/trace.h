@@ -29,6 +29,21 @@ struct PrintOptions {
   int depth = -1;        // levels of subsymbols shown as comments; -1: all
 };
 
+/// An executor's implementation of an op. The ops of traces own that of a fusion: its kernel is freed with the last of
+/// them. Those of operators live as long as the process.
+class ImplementationRef {
+ public:
+  /// Refers to an implementation that lives as long as the process, or to none.
+  ImplementationRef(const Implementation* permanent = nullptr) : implementation_(std::shared_ptr<void>(), permanent) {}
+  /// Shares the ownership of an implementation.
+  ImplementationRef(std::shared_ptr<const Implementation> owned) : implementation_(std::move(owned)) {}
+  operator const Implementation*() const { return implementation_.get(); }
+  const Implementation* operator->() const { return implementation_.get(); }
+
+ private:
+  std::shared_ptr<const Implementation> implementation_;
+};
+
 /// The forward op that a backward symbol serves. `id` is the link: passes keep it even if they rename or merge. The
 /// texts are for printing; a compiled function's are those of the forward as run.
 struct ForwardOrigin {
@@ -68,8 +83,8 @@ struct BoundSymbol {
   Tags tags;
   int sequence = 0;  // symbols of one sequence, from an ordered trace, keep their order; 0: none
   SourceLocation source;
-  ForwardOrigins forward;                          // empty in the forward; see forward_origins()
-  const Implementation* implementation = nullptr;  // set by the executor that claimed it
+  ForwardOrigins forward;            // empty in the forward; see forward_origins()
+  ImplementationRef implementation;  // set by the executor that claimed it
 
   std::string name() const;
   bool is_fusion() const;

@@ -2,7 +2,7 @@
 #include <fulgurite/fusion_executor.h>
 
 #include <algorithm>
-#include <deque>
+#include <memory>
 #include <mutex>
 #include <unordered_map>
 
@@ -110,7 +110,7 @@ class UserFuser {
       if (!fusion.run) return false;
       if (explains) log(LogChannel::fusions, text::cat(name, " of ", trace.name, ", by ", name_, ":\n", fusion.source));
       fusions.push_back(
-          {name, region.inputs, region.results, false, keep(name, std::move(fusion), region.results.size())});
+          {name, region.inputs, region.results, false, owned(name, std::move(fusion), region.results.size())});
       return true;
     });
     if (explains) {
@@ -149,17 +149,15 @@ class UserFuser {
     return region;
   }
 
-  // Keeps fusions until the process ends, because traces do not own their implementations.
-  const Implementation* keep(const std::string& name, Fusion fusion, size_t outputs) {
-    const std::lock_guard lock(mutex_);
-    return &fusions_.emplace_back(name, name_, std::move(fusion), outputs).implementation();
+  // Traces and programs own it.
+  ImplementationRef owned(const std::string& name, Fusion fusion, size_t outputs) const {
+    const auto made = std::make_shared<const UserFusion>(name, name_, std::move(fusion), outputs);
+    return std::shared_ptr<const Implementation>(made, &made->implementation());
   }
 
   const std::string name_;
   const std::function<Fusion(const Region&)> fuse_;
   std::unordered_map<const Symbol*, std::vector<OperatorFunction>> checkers_;
-  std::mutex mutex_;  // guards the members below
-  std::deque<UserFusion> fusions_;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Kernels with one wrong op, found by DebugOptions::verify_against_eager.
 #include <algorithm>
-#include <deque>
+#include <memory>
+#include <optional>
 #include <random>
 #include <regex>
 
@@ -29,17 +30,20 @@ std::string spoiled_text(const std::string& text) {
   return std::regex_replace(text, statement, "const Floats " + target() + " = ($1) * 1.5f + 0.25f;");
 }
 
-const Implementation* keep(const Implementation& implementation) {
-  static std::deque<Implementation> all;
-  return &all.emplace_back(implementation);
-}
+/// A fusion with the kernel of another, or with one of its own.
+struct SpoiledFusion {
+  explicit SpoiledFusion(ImplementationRef of) : healthy(std::move(of)), implementation(*healthy) {
+    implementation.executor = "spoiled_fuser";
+  }
+  const ImplementationRef healthy;
+  std::optional<fuser::FusionKernel> kernel;
+  Implementation implementation;
+};
 
 // The same kernel, or one compiled from spoiled text.
-const Implementation* own(const Implementation& given) {
-  static std::deque<fuser::FusionKernel> kernels;
-  Implementation out = given;
-  out.executor = "spoiled_fuser";
-  const auto& kernel = dynamic_cast<const fuser::FusionKernel&>(*given.fusion);
+ImplementationRef own(const ImplementationRef& given) {
+  const auto out = std::make_shared<SpoiledFusion>(given);
+  const auto& kernel = dynamic_cast<const fuser::FusionKernel&>(*given->fusion);
   const std::string text(kernel.text()), spoiled = spoiled_text(text);
   if (spoiled != text) {
     codegen::KernelSource source;
@@ -47,9 +51,10 @@ const Implementation* own(const Implementation& given) {
     source.name = std::regex_replace(text.substr(0, text.find('(')), std::regex("extern \"C\" void "), "");
     source.is_wide = source.has_angles = true;
     const auto functions = codegen::compile_kernels(std::span(&source, 1));
-    out.fusion = &kernels.emplace_back(kernel.kernel(), kernel.schedule(), spoiled, functions.at(0));
+    out->kernel.emplace(kernel.kernel(), kernel.schedule(), spoiled, functions.at(0));
+    out->implementation.fusion = &*out->kernel;
   }
-  return keep(out);
+  return std::shared_ptr<const Implementation>(out, &out->implementation);
 }
 
 // The fuser, but for the kernels that it makes.
@@ -66,7 +71,7 @@ void register_spoiled_fuser() {
       Trace fused = fuser.fuse(given, names, options);
       for (BoundSymbol& bound : fused.bound_symbols.change())
         if (bound.is_fusion() && bound.implementation->executor == "fuser")
-          bound.implementation = own(*bound.implementation);
+          bound.implementation = own(bound.implementation);
       return fused;
     };
     add_executor(std::make_shared<const Executor>(Executor{

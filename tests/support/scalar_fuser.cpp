@@ -1,6 +1,5 @@
 #include "support/scalar_fuser.h"
 
-#include <deque>
 #include <memory>
 #include <stdexcept>
 
@@ -22,16 +21,22 @@ codegen::KernelSource scalar_source(const fuser::FusionKernel& kernel, const std
   return source;
 }
 
-// Implementations are kept until the process ends, because traces do not own them.
-const Implementation* keep(const Implementation& given, const codegen::KernelSource& source,
-                           kernels::KernelFunction function) {
-  static std::deque<fuser::FusionKernel> kernels;
-  static std::deque<Implementation> implementations;
-  const auto& kernel = dynamic_cast<const fuser::FusionKernel&>(*given.fusion);
-  Implementation& out = implementations.emplace_back(given);
-  out.executor = "scalar_fuser";
-  out.fusion = &kernels.emplace_back(kernel.kernel(), kernel.schedule(), source.text, function);
-  return &out;
+struct ScalarFusion {
+  ScalarFusion(const Implementation& given, const fuser::FusionKernel& vectors, const codegen::KernelSource& source,
+               const codegen::CompiledKernel& code)
+      : kernel(vectors.kernel(), vectors.schedule(), source.text, code), implementation(given) {
+    implementation.executor = "scalar_fuser";
+    implementation.fusion = &kernel;
+  }
+  const fuser::FusionKernel kernel;
+  Implementation implementation;
+};
+
+ImplementationRef in_scalar_form(const Implementation& given, const codegen::KernelSource& source,
+                                 const codegen::CompiledKernel& code) {
+  const auto& vectors = dynamic_cast<const fuser::FusionKernel&>(*given.fusion);
+  const auto made = std::make_shared<const ScalarFusion>(given, vectors, source, code);
+  return std::shared_ptr<const Implementation>(made, &made->implementation);
 }
 
 Trace with_scalar_kernels(Trace fused) {
@@ -46,7 +51,7 @@ Trace with_scalar_kernels(Trace fused) {
   const auto functions = codegen::compile_kernels(sources);
   if (functions.size() != sources.size()) throw std::runtime_error("the scalar kernels cannot be compiled");
   for (size_t i = 0; i < fusions.size(); ++i)
-    fusions[i]->implementation = keep(*fusions[i]->implementation, sources[i], functions[i]);
+    fusions[i]->implementation = in_scalar_form(*fusions[i]->implementation, sources[i], functions[i]);
   return fused;
 }
 

@@ -101,21 +101,27 @@ class GemmFunctions {
   }
   /// Returns false if the compiler fails.
   bool compile() {
-    const std::vector<kernels::KernelFunction> compiled = compile_kernels(missing_, instructions_);
+    const std::vector<CompiledKernel> compiled = compile_kernels(missing_, instructions_);
     if (compiled.size() != missing_.size()) return false;
+    libraries_.resize(functions_.size());
     auto next = compiled.begin();
-    for (LibraryFunction& function : functions_)
-      if (function == nullptr) function = reinterpret_cast<LibraryFunction>(*next++);
+    for (size_t i = 0; i < functions_.size(); ++i) {
+      if (functions_[i] != nullptr) continue;
+      functions_[i] = reinterpret_cast<LibraryFunction>(next->function);
+      libraries_[i] = (next++)->library;
+    }
     return true;
   }
   const KernelSource& source(size_t i) const { return sources_[i]; }
   kernels::GemmFunction function(size_t i) const { return reinterpret_cast<kernels::GemmFunction>(functions_[i]); }
+  const std::shared_ptr<const void>& library(size_t i) const { return libraries_[i]; }
 
  private:
   const Instructions instructions_;
   const bool generates_all_;
   std::vector<KernelSource> sources_, missing_;
-  std::vector<LibraryFunction> functions_;  // by source
+  std::vector<LibraryFunction> functions_;              // by source
+  std::vector<std::shared_ptr<const void>> libraries_;  // by source; null for prebuilt functions
 };
 
 }  // namespace
@@ -156,6 +162,8 @@ std::vector<CompiledGemm> compile_gemms(std::span<const GemmForm> forms, Instruc
     product.multiply = functions.function(2 * i + 1);
     product.tiles = tiles_of(forms[i], instructions);
     product.text = packing.text + multiplying.text;
+    product.pack_library = functions.library(2 * i);
+    product.multiply_library = functions.library(2 * i + 1);
     product.pack_name = packing.name;
     product.multiply_name = multiplying.name;
   }

@@ -1,4 +1,5 @@
 #pragma once
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,6 +28,7 @@ struct CompiledGemm {
   kernels::GemmFunction multiply = nullptr;  // blocks of the result
   kernels::GemmTiles tiles{};
   std::string text, pack_name, multiply_name;
+  std::shared_ptr<const void> pack_library = {}, multiply_library = {};  // null for prebuilt functions
 };
 
 /// Returns true if this CPU has the instructions of GEMM kernels: AVX2 with FMA.

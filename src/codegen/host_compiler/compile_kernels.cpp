@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <numeric>
 #include <system_error>
@@ -64,35 +65,111 @@ std::string joined(const std::vector<std::string>& words) {
 
 }  // namespace
 
-/// All kernels that this process has compiled.
+/// The kernels of this process whose libraries are open.
 class CompiledKernels {
  public:
-  std::vector<KernelFunction> get(std::span<const KernelSource> sources, Instructions instructions) {
+  std::vector<CompiledKernel> get(std::span<const KernelSource> sources, Instructions instructions) {
+    Libraries held;  // closed after the mutexes are released
     const std::lock_guard lock(mutex_);
     for (const bool is_scalar : {false, true}) {
-      const std::vector<const KernelSource*> missing = missing_of(sources, instructions, is_scalar);
-      if (!missing.empty() && !compile(missing, instructions)) return {};
+      std::vector<const KernelSource*> missing = missing_of(sources, instructions, is_scalar, held);
+      std::erase_if(missing, [&](const KernelSource* source) { return reload(*source, instructions, held); });
+      if (!missing.empty() && !compile(missing, instructions, held)) return {};
     }
-    std::vector<KernelFunction> out;
-    for (const KernelSource& source : sources) out.push_back(functions_.at(key_of(source, instructions)));
+    std::vector<CompiledKernel> out;
+    const std::lock_guard functions_lock(functions_mutex_);
+    for (const KernelSource& source : sources) {
+      const Loaded& loaded = functions_.at(key_of(source, instructions));
+      out.push_back({loaded.function, loaded.library.lock()});
+    }
     return out;
   }
 
  private:
+  /// An open library, which forgets its kernels when it is closed.
+  class Library {
+   public:
+    Library(CompiledKernels& all, void* handle) : all_(all), handle_(handle) {}
+    ~Library() {
+      all_.forget(keys);
+      dlclose(handle_);
+    }
+    Library(const Library&) = delete;
+    Library& operator=(const Library&) = delete;
+    std::vector<std::string> keys;
+
+   private:
+    CompiledKernels& all_;
+    void* handle_;
+  };
+  using Libraries = std::vector<std::shared_ptr<const Library>>;
+  struct Loaded {
+    KernelFunction function;
+    std::weak_ptr<const Library> library;
+  };
+
+  // Another library may have been loaded for a key since.
+  void forget(const std::vector<std::string>& keys) {
+    const std::lock_guard lock(functions_mutex_);
+    for (const std::string& key : keys)
+      if (const auto found = functions_.find(key); found != functions_.end() && found->second.library.expired())
+        functions_.erase(found);
+  }
+
   // Those of one header, each once.
   std::vector<const KernelSource*> missing_of(std::span<const KernelSource> sources, Instructions instructions,
-                                              bool is_scalar) const {
+                                              bool is_scalar, Libraries& held) const {
     std::vector<const KernelSource*> missing;
     std::unordered_set<std::string> seen;
+    const std::lock_guard lock(functions_mutex_);
     for (const KernelSource& source : sources)
-      if (source.is_scalar == is_scalar && !functions_.contains(key_of(source, instructions)) &&
+      if (source.is_scalar == is_scalar && !is_open(source, instructions, held) &&
           seen.insert(source.plain_text).second)
         missing.push_back(&source);
     return missing;
   }
+  bool is_open(const KernelSource& source, Instructions instructions, Libraries& held) const {
+    const auto found = functions_.find(key_of(source, instructions));
+    std::shared_ptr<const Library> library = found == functions_.end() ? nullptr : found->second.library.lock();
+    if (library) held.push_back(std::move(library));
+    return found != functions_.end() && !found->second.library.expired();
+  }
 
   static std::string key_of(const KernelSource& source, Instructions instructions) {
     return text::cat(static_cast<int>(instructions.set), instructions.has_amx ? " unit " : " ", source.plain_text);
+  }
+
+  /// Kernels that are compiled together.
+  struct Unit {
+    std::vector<const KernelSource*> sources;
+    std::string text, digest, path, distrust, problem;
+    bool is_compiler_unusable = false;
+  };
+
+  /// A kernel that this process has compiled: the unit in the cache, and its name there.
+  struct Compiled {
+    std::string digest, name;
+  };
+  static constexpr size_t max_compiled = 4096;
+
+  void note_compiled(const Unit& unit, Instructions instructions) {
+    if (compiled_.size() > max_compiled) compiled_.clear();
+    for (const KernelSource* source : unit.sources)
+      compiled_[sha256(key_of(*source, instructions))] = {unit.digest, source->name};
+  }
+
+  // A kernel whose library was closed comes from the same one again: which units are compiled does not depend on what
+  // is open.
+  bool reload(const KernelSource& source, Instructions instructions, Libraries& held) {
+    const auto known = compiled_.find(sha256(key_of(source, instructions)));
+    if (known == compiled_.end()) return false;
+    std::string problem;
+    const std::string path = LibraryCache(default_cache_folder()).find(known->second.digest, problem);
+    KernelSource compiled = source;
+    compiled.name = known->second.name;
+    if (!path.empty() && load(path, {&compiled}, instructions, held, problem)) return true;
+    compiled_.erase(known);
+    return false;
   }
 
   void warn(std::string_view what) {
@@ -108,13 +185,6 @@ class CompiledKernels {
     warn(what);
     return false;
   }
-
-  /// Kernels that are compiled together.
-  struct Unit {
-    std::vector<const KernelSource*> sources;
-    std::string text, digest, path, distrust, problem;
-    bool is_compiler_unusable = false;
-  };
 
   // An even number of units of a few kernels and of about the same length, for parallel compilation. The division
   // depends on the kernels alone, because the cache does.
@@ -147,7 +217,7 @@ class CompiledKernels {
     return units;
   }
 
-  bool compile(const std::vector<const KernelSource*>& sources, Instructions instructions) {
+  bool compile(const std::vector<const KernelSource*>& sources, Instructions instructions, Libraries& held) {
     std::vector<Unit> units = units_of(sources);
     const HostCompiler compiler = find_host_compiler();
     const std::vector<std::string> flags = flags_of(instructions);
@@ -165,16 +235,19 @@ class CompiledKernels {
     std::vector<Unit*> missing;
     for (Unit& unit : units) {
       unit.path = cache.find(unit.digest, unit.distrust);
-      if (unit.path.empty() || !load(unit.path, unit.sources, instructions, unit.distrust)) missing.push_back(&unit);
+      if (unit.path.empty() || !load(unit.path, unit.sources, instructions, held, unit.distrust))
+        missing.push_back(&unit);
+      else note_compiled(unit, instructions);
     }
     build(compiler, flags, cache, missing);
     for (Unit* unit : missing) {
       if (unit->is_compiler_unusable) unusable_ = compiler.identity;
       if (unit->path.empty()) return fail(unit->digest, unit->problem);
-      if (!load(unit->path, unit->sources, instructions, unit->problem)) {
+      if (!load(unit->path, unit->sources, instructions, held, unit->problem)) {
         unlink(unit->path.c_str());
         return fail(unit->digest, unit->problem);
       }
+      note_compiled(*unit, instructions);
       if (!unit->distrust.empty()) warn_of_cache(unit->distrust);
     }
     return true;
@@ -255,7 +328,7 @@ class CompiledKernels {
   }
 
   bool load(const std::string& path, const std::vector<const KernelSource*>& sources, Instructions instructions,
-            std::string& problem) {
+            Libraries& held, std::string& problem) {
     void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     std::vector<KernelFunction> found;
     for (const KernelSource* source : sources)
@@ -264,16 +337,26 @@ class CompiledKernels {
     if (found.size() != sources.size()) {
       const char* error = dlerror();
       problem = text::cat("cannot load ", path, ": ", error != nullptr ? error : "a function is missing");
+      if (library) dlclose(library);
       return false;
     }
-    for (size_t i = 0; i < sources.size(); ++i) functions_.emplace(key_of(*sources[i], instructions), found[i]);
+    const auto loaded = std::make_shared<Library>(*this, library);
+    held.push_back(loaded);
+    const std::lock_guard lock(functions_mutex_);
+    for (size_t i = 0; i < sources.size(); ++i) {
+      loaded->keys.push_back(key_of(*sources[i], instructions));
+      functions_.insert_or_assign(loaded->keys.back(), Loaded{found[i], loaded});
+    }
     return true;
   }
 
-  std::mutex mutex_;  // guards the members below
-  std::unordered_map<std::string, KernelFunction> functions_;
-  std::unordered_set<std::string> failed_;  // digests of units
-  std::string unusable_;                    // the compiler that hung or could not be started
+  // A function may be dropped while another is compiled, which takes long: the table has a mutex of its own.
+  mutable std::mutex functions_mutex_;
+  std::unordered_map<std::string, Loaded> functions_;
+  std::mutex mutex_;                                    // guards the members below
+  std::unordered_map<std::string, Compiled> compiled_;  // by the digests of keys
+  std::unordered_set<std::string> failed_;              // digests of units
+  std::string unusable_;                                // the compiler that hung or could not be started
   bool has_warned_ = false, has_warned_of_cache_ = false;
 };
 
@@ -290,7 +373,7 @@ InstructionSet best_instruction_set() {
 #endif
 }
 
-std::vector<KernelFunction> compile_kernels(std::span<const KernelSource> sources, Instructions instructions) {
+std::vector<CompiledKernel> compile_kernels(std::span<const KernelSource> sources, Instructions instructions) {
   return context().compiled_kernels.get().get(sources, instructions);
 }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,9 +27,15 @@ struct KernelSource {
   bool is_scalar = false;                                     // it needs the header of kernels in scalar form
 };
 
-/// Compiles kernels; returns their functions in order, or none if they cannot be compiled. Kernels new to this process
+/// A compiled kernel, and the library that contains it, which is closed when its last kernel is dropped.
+struct CompiledKernel {
+  kernels::KernelFunction function = nullptr;
+  std::shared_ptr<const void> library = {};
+};
+
+/// Compiles kernels; returns them in order, or none if they cannot be compiled. Kernels that no open library contains
 /// are grouped into translation units of a few, which come from the cache of compiled libraries or are compiled in
-/// parallel. A failure is reported once on stderr, and remembered. Functions stay valid for ever. Thread-safe.
-std::vector<kernels::KernelFunction> compile_kernels(std::span<const KernelSource>, Instructions = {});
+/// parallel. A failure is reported once on stderr, and remembered. Thread-safe.
+std::vector<CompiledKernel> compile_kernels(std::span<const KernelSource>, Instructions = {});
 
 }  // namespace fulgurite::codegen

@@ -65,8 +65,8 @@ Kernel::Kernel(void (*function)(), const KernelLayout& layout)
   loop.has_column_sums = layout.has_column_sums;
   codegen::Schedule schedule;
   schedule.kept_rows = layout.kept_rows;
-  made_ = std::make_shared<const fuser::FusionKernel>(loop, schedule, std::string(),
-                                                      reinterpret_cast<kernels::KernelFunction>(function));
+  made_ = std::make_shared<const fuser::FusionKernel>(
+      loop, schedule, std::string(), codegen::CompiledKernel{reinterpret_cast<kernels::KernelFunction>(function)});
 }
 
 void Kernel::run(std::span<const Tensor> inputs, std::span<const Tensor> results) const {

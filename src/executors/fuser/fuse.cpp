@@ -25,29 +25,48 @@
 
 namespace fulgurite::fuser {
 
-/// Kernels by everything that they depend on, so that equal ones are shared. Kept until the process ends, because
-/// traces do not own their implementations.
+/// Kernels by everything that they depend on, so that equal ones are shared. Traces and programs own them.
 class FusionKernels {
  public:
-  const Implementation* get(const std::string& key, const std::function<std::unique_ptr<FusedKernel>()>& make) {
+  ImplementationRef get(const std::string& key, const std::function<std::unique_ptr<FusedKernel>()>& make) {
     const std::lock_guard lock(mutex_);
-    std::unique_ptr<Entry>& made = entries_[key];
-    if (!made) {
-      made = std::make_unique<Entry>();
-      made->kernel = make();
-      made->implementation.executor = "fuser";
-      made->implementation.fusion = made->kernel.get();
+    std::weak_ptr<const Entry>& known = entries_[key];
+    std::shared_ptr<const Entry> entry = known.lock();
+    if (!entry) {
+      entry = std::make_shared<const Entry>(*this, key, make());
+      known = entry;
     }
-    return &made->implementation;
+    return std::shared_ptr<const Implementation>(entry, &entry->implementation);
   }
 
  private:
-  struct Entry {
-    std::unique_ptr<FusedKernel> kernel;
+  class Entry {
+   public:
+    Entry(FusionKernels& all, std::string key, std::unique_ptr<FusedKernel> made)
+        : all_(all), key_(std::move(key)), kernel_(std::move(made)) {
+      implementation.executor = "fuser";
+      implementation.fusion = kernel_.get();
+    }
+    ~Entry() { all_.forget(key_); }
+    Entry(const Entry&) = delete;
+    Entry& operator=(const Entry&) = delete;
     Implementation implementation;
+
+   private:
+    FusionKernels& all_;
+    const std::string key_;
+    const std::unique_ptr<FusedKernel> kernel_;
   };
-  std::mutex mutex_;  // guards the members below
-  std::unordered_map<std::string, std::unique_ptr<Entry>> entries_;
+
+  // Another kernel may have been made for the key since.
+  void forget(const std::string& key) {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = entries_.find(key); found != entries_.end() && found->second.expired())
+      entries_.erase(found);
+  }
+
+  std::mutex mutex_;  // guards the member below
+  std::unordered_map<std::string, std::weak_ptr<const Entry>> entries_;
 };
 
 namespace {
@@ -140,7 +159,7 @@ class Fuser {
       source.is_wide = parts.is_wide;
       source.has_angles = parts.has_angles;
     }
-    const std::vector<kernels::KernelFunction> functions = codegen::compile_kernels(sources);
+    const std::vector<codegen::CompiledKernel> functions = codegen::compile_kernels(sources);
     for (size_t i = 0; i < functions.size(); ++i) {
       const codegen::Kernel& kernel = lowered[i];
       GroupFusion& fusion = fusions_.emplace_back();

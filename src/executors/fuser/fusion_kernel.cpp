@@ -225,7 +225,7 @@ class FusionKernel::Call {
       }
       launch.operands = moved;
     }
-    kernel_.function_(launch, first, last);
+    kernel_.code_.function(launch, first, last);
     if (streams_) finish_streamed_stores();
   }
 
@@ -303,8 +303,8 @@ class FusionKernel::Call {
 };
 
 FusionKernel::FusionKernel(codegen::Kernel kernel, codegen::Schedule schedule, std::string text,
-                           kernels::KernelFunction function)
-    : kernel_(std::move(kernel)), schedule_(std::move(schedule)), text_(std::move(text)), function_(function) {
+                           codegen::CompiledKernel code)
+    : kernel_(std::move(kernel)), schedule_(std::move(schedule)), text_(std::move(text)), code_(std::move(code)) {
   const auto layout = [](const codegen::KernelOperand& operand) {
     return OperandLayout{operand.dtype,    operand.extent,     operand.is_column_sum,
                          operand.is_place, operand.dimensions, size_of(dtype_of_lanes(operand.dtype)),

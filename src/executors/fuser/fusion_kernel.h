@@ -12,7 +12,7 @@ namespace fulgurite::fuser {
 /// threads. Results do not depend on the number of threads.
 class FusionKernel final : public FusedKernel {
  public:
-  FusionKernel(codegen::Kernel, codegen::Schedule, std::string text, kernels::KernelFunction);
+  FusionKernel(codegen::Kernel, codegen::Schedule, std::string text, codegen::CompiledKernel);
   void run(Arguments, std::span<const Tensor> results) const override;
   std::string_view text() const override { return text_; }
   bool may_overwrite(size_t result, size_t argument) const override;
@@ -37,7 +37,7 @@ class FusionKernel final : public FusedKernel {
   const codegen::Schedule schedule_;
   std::vector<OperandLayout> inputs_, outputs_;
   std::string text_;
-  kernels::KernelFunction function_;
+  const codegen::CompiledKernel code_;
 };
 
 }  // namespace fulgurite::fuser

@@ -12,7 +12,7 @@ struct GroupFusion {
   std::vector<Value> inputs, outputs;
   // each element depends only on the inputs' elements at the same index: it may overwrite one of them
   bool is_pointwise = false;
-  const Implementation* implementation = nullptr;
+  ImplementationRef implementation = {};
 };
 
 /// Replaces each group by one fusion op, after its dependencies; `fusions` are in the order of the groups. Ops that are

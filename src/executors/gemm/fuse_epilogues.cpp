@@ -103,7 +103,7 @@ class GemmFusions {
     for (size_t i = 0; i < groups_.groups.size(); ++i) add_epilogue(growth, static_cast<int>(i));
     if (const std::optional<Trace> merged = merge_within_groups(trace_, groups_.group_of))
       return GemmFusions(*merged, candidate_, names_, allow_excess_precision_).run();
-    const std::vector<const Implementation*> implementations = gemm_implementations(gemms_);
+    const std::vector<ImplementationRef> implementations = gemm_implementations(gemms_);
     if (implementations.empty()) groups_.clear();
     for (size_t i = 0; i < groups_.groups.size(); ++i)
       fusions_.push_back(

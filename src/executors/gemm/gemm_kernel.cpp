@@ -72,15 +72,16 @@ class EpilogueMatrix {
 
 }  // namespace
 
-/// Kept until the process ends, because traces do not own their implementations.
+/// GEMMs with their kernels, so that equal ones are shared. Traces and programs own them.
 class GemmImplementations {
  public:
-  std::vector<const Implementation*> get(std::span<const GemmOp> products) {
+  std::vector<ImplementationRef> get(std::span<const GemmOp> products) {
     std::vector<codegen::GemmForm> forms;
     for (const GemmOp& product : products) forms.push_back(product.form);
     std::vector<codegen::CompiledGemm> kernels = codegen::compile_gemms(forms);
-    std::vector<const Implementation*> out;
+    std::vector<ImplementationRef> out;
     const std::lock_guard lock(mutex_);
+    std::erase_if(entries_, [](const std::weak_ptr<const Entry>& entry) { return entry.expired(); });
     for (size_t i = 0; i < kernels.size(); ++i) out.push_back(get(products[i], std::move(kernels[i])));
     return out;
   }
@@ -96,14 +97,17 @@ class GemmImplementations {
     Implementation implementation;
   };
 
-  const Implementation* get(const GemmOp& product, codegen::CompiledGemm kernels) {
-    for (const std::unique_ptr<Entry>& entry : entries_)
-      if (entry->product == product) return &entry->implementation;
-    return &entries_.emplace_back(std::make_unique<Entry>(product, std::move(kernels)))->implementation;
+  ImplementationRef get(const GemmOp& product, codegen::CompiledGemm kernels) {
+    for (const std::weak_ptr<const Entry>& known : entries_)
+      if (const std::shared_ptr<const Entry> entry = known.lock(); entry && entry->product == product)
+        return std::shared_ptr<const Implementation>(entry, &entry->implementation);
+    const auto entry = std::make_shared<const Entry>(product, std::move(kernels));
+    entries_.push_back(entry);
+    return std::shared_ptr<const Implementation>(entry, &entry->implementation);
   }
 
-  std::mutex mutex_;  // guards the members below
-  std::vector<std::unique_ptr<Entry>> entries_;
+  std::mutex mutex_;  // guards the member below
+  std::vector<std::weak_ptr<const Entry>> entries_;
 };
 
 void GemmKernel::run(Arguments arguments, std::span<const Tensor> results) const {
@@ -133,7 +137,7 @@ bool GemmKernel::may_overwrite(size_t, size_t argument) const {
   return argument >= 2 && !gemm_.form.epilogue.operands[argument - 2].is_row;
 }
 
-std::vector<const Implementation*> gemm_implementations(std::span<const GemmOp> products) {
+std::vector<ImplementationRef> gemm_implementations(std::span<const GemmOp> products) {
   return context().gemm_kernels.get().get(products);
 }
 

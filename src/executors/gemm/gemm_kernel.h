@@ -36,7 +36,7 @@ class GemmKernel final : public FusedKernel {
 };
 
 /// Implementations for left and right operands and those of the epilogue; empty if the kernels cannot be compiled.
-/// Valid for ever. Thread-safe.
-std::vector<const Implementation*> gemm_implementations(std::span<const GemmOp>);
+/// Thread-safe.
+std::vector<ImplementationRef> gemm_implementations(std::span<const GemmOp>);
 
 }  // namespace fulgurite::fused_gemm

@@ -27,7 +27,7 @@ std::vector<float> run_on(InstructionSet set, const std::string& text, const std
                                        {bytes(results.data() + rows * columns), {4}},
                                        {bytes(sums.data()), {}}};
   const kernels::Launch launch{columns, 1, {rows}, operands, nullptr, nullptr, sums_stride};
-  functions[0](launch, 0, rows);
+  functions[0].function(launch, 0, rows);
   results.insert(results.end(), sums.begin(), sums.begin() + columns);
   return results;
 }

@@ -55,7 +55,7 @@ void run_on(InstructionSet set, bool streams, Memory& to) {
   kernels::Operand operands[results + 1] = {{reinterpret_cast<char*>(x), {columns * 4}}};
   for (size_t k = 0; k < results; ++k) operands[k + 1] = {to.bytes[k], {columns * sizes[k]}, streams};
   const kernels::Launch launch{columns, 1, {rows}, operands, nullptr, nullptr, 0};
-  functions[0](launch, 0, rows);
+  functions[0].function(launch, 0, rows);
   finish_streamed_stores();
 }
 
