@@ -24,11 +24,23 @@ struct Region {
   Trace trace;
 };
 
-/// An executable fusion group.
+/// Ops that may become one fusion group, while groups are formed.
+struct ProposedGroup {
+  std::vector<const BoundSymbol*> ops;  // in order
+  std::vector<Value> outputs;           // values that ops outside read
+};
+
+/// An executable fusion group: `run`, or `run_into`. If both are empty, the group is left to the other executors.
 struct Fusion {
   /// Computes the group's outputs, in order, from its inputs: tensors of any strides, valid during the call and not to
-  /// be written. Must be thread-safe. If empty, the group is left to the other executors.
+  /// be written. Must be thread-safe.
   std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs)> run = {};
+  /// Stores the outputs in tensors that the program provides: contiguous, of the outputs' sizes and dtypes, valid
+  /// during the call. Nothing is allocated and copied then. Must be thread-safe.
+  std::function<void(const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs)> run_into = {};
+  /// For `run_into`: returns true if an output may be stored in the memory of an input of the same size, by their
+  /// positions. No element of the input may be read after the output's element at its index is written.
+  std::function<bool(size_t output, size_t input)> may_overwrite = {};
   /// The source for people: FULGURITE_LOGS=fusions prints it.
   std::string source = {};
 };
@@ -58,6 +70,15 @@ class FusionExecutor {
 
   /// Called for each group of a function that is compiled, on the compiling thread.
   std::function<Fusion(const Region&)> fuse = {};
+
+  /// Returns the reason why ops cannot be one group, "" if they can. Groups grow along the data flow: it is called for
+  /// each pair that would become one, and for each group at the end. Without it all supported ops can be fused.
+  std::function<std::string(const ProposedGroup&)> missed_reason = {};
+  /// Returns true for an op that joins groups of others but does not start one: it is fused last.
+  std::function<bool(const BoundSymbol&)> fuse_last = {};
+  /// The cost model: returns true if a group is worth a fusion. Others are left to the other executors. Without it all
+  /// groups are.
+  std::function<bool(const Region&)> is_profitable = {};
 
   const std::vector<detail::SupportedSymbol>& supported() const { return supported_; }
 

@@ -52,18 +52,30 @@ class UserFusion final : public FusedKernel {
       own_results(results);
     };
     implementation_.executor = executor_;
-    implementation_.user = &user_;
+    if (!fusion_.run_into) implementation_.user = &user_;
     implementation_.fusion = this;
   }
   void run(Arguments arguments, std::span<const Tensor> results) const override {
+    if (fusion_.run_into) return run_into(arguments, results);
     Results given;
     user_.run(arguments, {}, given);
     for (size_t i = 0; i < results.size(); ++i) copy_elements(given[i], results[i]);
+  }
+  bool may_overwrite(size_t result, size_t argument) const override {
+    return fusion_.run_into && fusion_.may_overwrite && fusion_.may_overwrite(result, argument);
   }
   std::string_view text() const override { return fusion_.source; }
   const Implementation& implementation() const { return implementation_; }
 
  private:
+  void run_into(Arguments arguments, std::span<const Tensor> results) const {
+    const InterpreterScope eager(nullptr);
+    const NoGrad no_grad;
+    std::vector<Tensor> inputs;
+    for (const Argument& argument : arguments) inputs.push_back(argument.tensor());
+    fusion_.run_into(inputs, {results.begin(), results.end()});
+  }
+
   const std::string executor_;
   const Fusion fusion_;
   UserImplementation user_;
@@ -72,7 +84,7 @@ class UserFusion final : public FusedKernel {
 
 class UserFuser {
  public:
-  explicit UserFuser(const FusionExecutor& executor) : name_(executor.name()), fuse_(executor.fuse) {
+  explicit UserFuser(const FusionExecutor& executor) : name_(executor.name()), given_(executor) {
     for (const SupportedSymbol& supported : executor.supported())
       checkers_[supported.symbol].push_back(supported.checker);
   }
@@ -98,16 +110,15 @@ class UserFuser {
     std::vector<char> is_candidate(trace.bound_symbols.size());
     for (size_t i = 0; i < is_candidate.size(); ++i) is_candidate[i] = is_taken(trace.bound_symbols[i], candidate);
     const bool explains = logs(LogChannel::fusions);
-    const fuser::GroupingRules rules{.missed_reason = [](const codegen::LoopNest&) { return std::string(); },
-                                     .is_profitable_alone = [](const BoundSymbol& bound) { return !is_view(bound); },
-                                     .is_plain = [](const BoundSymbol&) { return false; }};
-    fuser::FusionGroups grouped = fuser::group_ops_for_fusion(trace, graph, is_candidate, rules, explains);
+    fuser::FusionGroups grouped = fuser::group_ops_for_fusion(trace, graph, is_candidate, rules(), explains);
     std::vector<fuser::GroupFusion> fusions;
     grouped.keep_if([&](const fuser::FusionGroup& region) {
       if (std::ranges::all_of(region.ops, [&](int op) { return is_view(trace.bound_symbols[op]); })) return false;
       const std::string name = names.next();
-      Fusion fusion = fuse_(region_of_group(trace, graph, region, name));
-      if (!fusion.run) return false;
+      const Region offered = region_of_group(trace, graph, region, name);
+      if (given_.is_profitable && !given_.is_profitable(offered)) return false;
+      Fusion fusion = given_.fuse(offered);
+      if (!fusion.run && !fusion.run_into) return false;
       if (explains) log(LogChannel::fusions, text::cat(name, " of ", trace.name, ", by ", name_, ":\n", fusion.source));
       fusions.push_back(
           {name, region.inputs, region.results, false, owned(name, std::move(fusion), region.results.size())});
@@ -123,6 +134,18 @@ class UserFuser {
 
  private:
   static bool is_view(const BoundSymbol& bound) { return bound.symbol->traits.view; }
+
+  fuser::GroupingRules rules() const {
+    fuser::GroupingRules out{.missed_reason = [](const codegen::LoopNest&) { return std::string(); },
+                             .is_profitable_alone = [](const BoundSymbol& bound) { return !is_view(bound); },
+                             .is_plain = [](const BoundSymbol&) { return false; }};
+    if (given_.missed_reason)
+      out.missed_reason = [this](const codegen::LoopNest& group) {
+        return given_.missed_reason({group.ops, group.results});
+      };
+    if (given_.fuse_last) out.fuse_last = given_.fuse_last;
+    return out;
+  }
 
   // Views have no executor, so they are checked here.
   bool is_taken(const BoundSymbol& bound, const Implementation& candidate) const {
@@ -156,7 +179,7 @@ class UserFuser {
   }
 
   const std::string name_;
-  const std::function<Fusion(const Region&)> fuse_;
+  const FusionExecutor given_;
   std::unordered_map<const Symbol*, std::vector<OperatorFunction>> checkers_;
 };
 
