@@ -61,6 +61,7 @@
 #include <fulgurite/outside_memory.h>
 #include <fulgurite/padding_layers.h>
 #include <fulgurite/parametrization.h>
+#include <fulgurite/passes.h>
 #include <fulgurite/profile.h>
 #include <fulgurite/python_form.h>
 #include <fulgurite/random.h>

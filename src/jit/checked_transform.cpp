@@ -54,14 +54,14 @@ std::optional<std::string> fault(const Trace& before, const Trace& after) {
 
 }  // namespace
 
-Transform checked_transform(Transform transform, size_t position, SourceLocation given_at) {
-  return [transform = std::move(transform), position, given_at](const Trace& before) {
+Transform checked_transform(Transform transform, std::string name, SourceLocation given_at) {
+  return [transform = std::move(transform), name = std::move(name), given_at](const Trace& before) {
     Trace after = transform(before);
     if (const auto found = fault(before, after))
       throw UserError(
-          text::cat(
-              "after \"User transform\", transform ", position, " of those given to with_transforms: ", *found,
-              "; a transform returns a complete trace, whose results have the types that its symbols' rules infer"),
+          text::cat("after ", name, ": ", *found,
+                    "; a transform returns a complete trace, whose results have the types that its symbols' rules "
+                    "infer"),
           given_at);
     return after;
   };

@@ -4,12 +4,14 @@
 
 #include <fulgurite/error.h>
 #include <fulgurite/extend.h>
+#include <fulgurite/passes.h>
 
 #include "ir/analysis/trace_values.h"
 #include "ir/note.h"
 #include "jit/checked_transform.h"
 #include "jit/jit_state.h"
 #include "ops/core/dispatch.h"
+#include "pipeline/pass_list.h"
 #include "support/text/text.h"
 #include "tracing/tracer.h"
 
@@ -32,10 +34,21 @@ std::shared_ptr<JitState> with_transforms(const JitState& state, std::vector<Tra
   std::vector<Transform> all = state.transforms();
   for (Transform& transform : transforms) {
     if (!transform) throw UserError("with_transforms: a transform is empty", at);
-    all.push_back(checked_transform(std::move(transform), all.size(), at));
+    const std::string name =
+        text::cat("\"User transform\", transform ", all.size(), " of those given to with_transforms");
+    all.push_back(checked_transform(std::move(transform), name, at));
   }
   return std::make_shared<JitState>(state.shared_callable(), state.options(), state.names_executors(), std::move(all),
-                                    state.open_scope(), at, state.watch());
+                                    state.open_scope(), at, state.watch(), state.passes());
+}
+
+std::shared_ptr<JitState> with_passes(const JitState& state, const Passes& passes, SourceLocation at) {
+  auto checked = std::make_shared<PassList>(*passes.list());
+  for (NamedPass& pass : checked->passes)
+    if (pass.transform)
+      pass.transform = checked_transform(std::move(pass.transform), text::cat("the pass \"", pass.name, "\""), at);
+  return std::make_shared<JitState>(state.shared_callable(), state.options(), state.names_executors(),
+                                    state.transforms(), state.open_scope(), at, state.watch(), std::move(checked));
 }
 
 void call(JitState& state, const CallableTable& table, const void* const* arguments, SourceLocation at,

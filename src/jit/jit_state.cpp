@@ -49,11 +49,12 @@ std::string first_line(std::string_view text) { return std::string(text.substr(0
 
 JitState::JitState(std::shared_ptr<void> callable, JitOptions options, bool names_executors,
                    std::vector<Transform> transforms, OpenScope open_scope, SourceLocation made_at,
-                   std::shared_ptr<const ExecutionObserver> watch)
+                   std::shared_ptr<const ExecutionObserver> watch, std::shared_ptr<const PassList> passes)
     : callable_(std::move(callable)),
       options_(std::move(options)),
       names_executors_(names_executors),
       transforms_(std::move(transforms)),
+      passes_(std::move(passes)),
       open_scope_(open_scope),
       made_at_(made_at),
       watch_(std::move(watch)),
@@ -330,6 +331,7 @@ PipelineOptions JitState::pipeline_options() const {
   pipeline.recomputation.memory_budget = options_.memory_budget;
   pipeline.fusion_names = fusion_names_;
   pipeline.watch = execution_observer_;
+  pipeline.passes = passes_;
   return pipeline;
 }
 

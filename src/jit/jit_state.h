@@ -29,7 +29,8 @@ class JitState {
   /// `names_executors`: the options' executors are the user's choice, not the default list.
   /// `watch` is notified of every op that runs; may be null.
   JitState(std::shared_ptr<void> callable, JitOptions options, bool names_executors, std::vector<Transform> transforms,
-           OpenScope open_scope, SourceLocation made_at, std::shared_ptr<const ExecutionObserver> watch = {});
+           OpenScope open_scope, SourceLocation made_at, std::shared_ptr<const ExecutionObserver> watch = {},
+           std::shared_ptr<const PassList> passes = {});
   ~JitState();
 
   void call(const CallableTable&, const void* const* arguments, SourceLocation, CallResult&);
@@ -39,6 +40,8 @@ class JitState {
   const JitOptions& options() const { return options_; }
   bool names_executors() const { return names_executors_; }
   const std::vector<Transform>& transforms() const { return transforms_; }
+  /// The passes of with_passes(); null: those of the library.
+  const std::shared_ptr<const PassList>& passes() const { return passes_; }
   OpenScope open_scope() const { return open_scope_; }
   const std::shared_ptr<const ExecutionObserver>& watch() const { return watch_; }
   SourceLocation made_at() const { return made_at_; }
@@ -85,6 +88,7 @@ class JitState {
   const JitOptions options_;
   const bool names_executors_;
   const std::vector<Transform> transforms_;
+  const std::shared_ptr<const PassList> passes_;
   const OpenScope open_scope_;  // of compiled autograd; null if it is not enabled
   SourceLocation user_line(SourceLocation) const;
   void run_named(const CacheEntry&, const FlatArguments&, CallResult&) const;

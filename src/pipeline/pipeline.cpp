@@ -2,18 +2,16 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
+#include <utility>
 
 #include "executors/gradient_rules.h"
 #include "ir/analysis/trace_values.h"
 #include "ir/custom_function.h"
 #include "ir/symbolic/specialize_symbols.h"
-#include "support/text/text.h"
+#include "pipeline/lower_to_execution.h"
+#include "pipeline/pass_list.h"
 #include "transforms/cleanup/keep_results.h"
-#include "transforms/execution/fold_scatter_add.h"
-#include "transforms/execution/join_products.h"
-#include "transforms/execution/multiply_codes.h"
-#include "transforms/execution/schedule_updates_early.h"
-#include "transforms/execution/transform_for_execution.h"
 #include "transforms/grad/associate_forward.h"
 #include "transforms/pass_runner.h"
 #include "transforms/rematerialization/rematerialization.h"
@@ -21,49 +19,6 @@
 namespace fulgurite {
 
 namespace {
-
-/// The executors to use for `trace`, without fusing executors that cannot be profitable for it.
-std::vector<const Executor*> profitable_executors(std::vector<const Executor*> executors, const Trace& trace,
-                                                  const PipelineOptions& options) {
-  if (!options.fuses_all)
-    std::erase_if(executors, [&](const Executor* e) {
-      return e->fusing && e->fusing->may_be_profitable && !e->fusing->may_be_profitable(trace);
-    });
-  return executors;
-}
-
-constexpr int64_t min_sum_bytes = 64 << 10;  // smaller sums are not rewritten
-
-// Lowers a differentiated or plain trace to an executable trace.
-void prepare(std::vector<Trace>& stages, std::vector<const Executor*> executors, FusionNames& names,
-             const PipelineOptions& options, bool is_symbolic) {
-  // Fusions must not depend on sizes that symbols stand for: new specializations would have to wait for the compiler.
-  const bool everything = options.fuses_all || is_symbolic;
-  PassRunner runner(stages, options.check_traces);
-  if (has_codes(stages.back())) runner.run("Multiply Codes", multiply_codes);
-  // As fusions do, the passes over sums change the order of additions.
-  const bool fuses = std::ranges::any_of(executors, [](const Executor* e) { return e->fusing != nullptr; });
-  const int64_t least = everything ? 0 : min_sum_bytes;
-  if (fuses && has_sums_of_products(stages.back(), least))
-    runner.run("Join Products", [&](const Trace& t) { return join_products(t, least); });
-  runner.run("Transform for execution", [&](const Trace& t) { return transform_for_execution(t, executors); });
-  if (fuses && has_scattered_sums(stages.back(), least))
-    runner.run("Fold Scatter Add", [&](const Trace& t) { return fold_scatter_add(t, least); });
-  while (true) {
-    const auto fusing = std::ranges::find_if(executors, [](const Executor* e) { return e->fusing != nullptr; });
-    if (fusing == executors.end()) break;
-    const Executor* executor = *fusing;
-    runner.run(text::cat("Fusion (", executor->name, ")"), [&](const Trace& t) {
-      return executor->fusing->fuse(t, names, {everything, options.allow_excess_precision});
-    });
-    executors.erase(fusing);
-    // Ops that were not fused are claimed by the other executors.
-    runner.run("Transform for execution", [&](const Trace& t) { return transform_for_execution(t, executors); });
-  }
-  runner.run("Dead Code Elimination", eliminate_dead_code);
-  if (has_updates(stages.back())) runner.run("Schedule Updates Early", schedule_updates_early);
-  runner.run("Delete Last Used", delete_last_used);
-}
 
 // The executable trace, with its source trace if custom functions have been replaced by their forwards on the way.
 Executable executable(const Trace& last, const Trace& first, const PipelineOptions& options) {
@@ -81,69 +36,136 @@ void make_programs(CompiledFunction& out, const PipelineOptions& options) {
     out.backward = std::make_shared<Program>(executable(out.backward_traces.back(), out.symbolic_backward, options));
 }
 
+/// The passes of one function, up to its programs.
+class Compilation {
+ public:
+  Compilation(const Trace& recorded, bool differentiate, const PipelineOptions& options)
+      : recorded_(recorded),
+        differentiate_(differentiate),
+        options_(options),
+        executors_(resolve_executors(options.executors)),
+        forward_(out_.forward_traces, options.check_traces),
+        backward_(out_.backward_traces, options.check_traces) {
+    if (!options.fuses) std::erase_if(executors_, [](const Executor* e) { return e->fusing != nullptr; });
+    out_.fusion_names = options.fusion_names ? options.fusion_names : std::make_shared<FusionNames>();
+  }
+
+  CompiledFunction run() {
+    const std::shared_ptr<const detail::PassList> list = passes_of(options_);
+    for (const detail::NamedPass& pass : list->passes) {
+      if (pass.name == "choose_executors") break;
+      run(pass);
+    }
+    choose_executors();
+    lower_to_execution(out_.forward_traces, out_.forward_executors, *out_.fusion_names, options_, out_.is_symbolic);
+    if (differentiate_)
+      lower_to_execution(out_.backward_traces, out_.backward_executors, *out_.fusion_names, options_, out_.is_symbolic);
+    make_programs(out_, options_);
+    if (differentiate_ && options_.associate_forward) associate();
+    return std::move(out_);
+  }
+
+ private:
+  void run(const detail::NamedPass& pass) {
+    if (!pass.transform) return (this->*library_pass(pass.name))();
+    if (!is_split_) forward_.run(pass.name, pass.transform);
+    else if (differentiate_) backward_.run(pass.name, pass.transform);
+  }
+
+  static void (Compilation::*library_pass(std::string_view name))() {
+    static constexpr std::pair<std::string_view, void (Compilation::*)()> table[] = {
+        {"canonical_order", &Compilation::order},
+        {"keep_results", &Compilation::keep_shared_results},
+        {"dce", &Compilation::eliminate_unused},
+        {"cse", &Compilation::eliminate_repeated},
+        {"grad", &Compilation::add_gradients},
+        {"transforms", &Compilation::run_transforms},
+        {"recomputation", &Compilation::choose_recomputed},
+        {"split", &Compilation::split},
+        {"backward_cse", &Compilation::eliminate_repeated_in_backward},
+    };
+    return std::ranges::find(table, name, [](const auto& entry) { return entry.first; })->second;
+  }
+  bool skips(const char* name) const { return options_.skip_transforms && options_.skip_transforms->contains(name); }
+
+  void order() {
+    out_.forward_traces.push_back(canonical_order(recorded_));
+    out_.forward_traces.back().associate_forward = options_.associate_forward;
+  }
+  void keep_shared_results() {
+    if (options_.kept_results)
+      forward_.run("Results in Shared Memory", [&](const Trace& t) { return keep_results(t, *options_.kept_results); });
+  }
+  void eliminate_unused() {
+    if (!skips("dce")) forward_.run("Dead Code Elimination", eliminate_dead_code);
+  }
+  void eliminate_repeated() {
+    if (!skips("cse")) forward_.run("Common Subexpression Elimination", eliminate_common_subexpressions);
+  }
+  void add_gradients() {
+    if (!differentiate_) return;
+    const ExecutorRules rules(executors_);
+    before_gradients_ = out_.forward_traces.back();
+    forward_.run("Grad transform pass", [&](const Trace& t) { return grad_transform_on_trace(t, rules); });
+  }
+  void run_transforms() {
+    for (const Transform& transform : options_.transforms) forward_.run("User transform", transform);
+  }
+  void choose_recomputed() {
+    if (differentiate_ && !skips("recomputation"))
+      forward_.run("Recomputation",
+                   [&](const Trace& t) { return choose_recomputation(t, options_.recomputation, before_gradients_); });
+  }
+  void split() {
+    is_split_ = true;
+    if (!differentiate_) return;
+    ForwardBackwardTraces halves = split_into_forward_and_backward(out_.forward_traces.back());
+    const BoundSymbol& returned = halves.forward.bound_symbols.back();
+    out_.saved_tensors = static_cast<int>(keyword(returned, "saved_tensors").list().size());
+    out_.saved_numbers = static_cast<int>(keyword(returned, "saved_other").list().size());
+    forward_.run("Augmented forward", [&](const Trace&) { return std::move(halves.forward); });
+    backward_.run("Backward", [&](const Trace&) { return std::move(halves.backward); });
+  }
+  void eliminate_repeated_in_backward() {
+    if (differentiate_ && !skips("cse"))
+      backward_.run("Common Subexpression Elimination", eliminate_common_subexpressions);
+  }
+
+  void choose_executors() {
+    out_.symbolic_forward = out_.forward_traces.back();
+    out_.is_symbolic = has_numbers(out_.symbolic_forward);
+    out_.forward_executors = profitable_executors(executors_, out_.symbolic_forward, options_);
+    if (!differentiate_) return;
+    out_.symbolic_backward = out_.backward_traces.back();
+    out_.backward_executors = profitable_executors(executors_, out_.symbolic_backward, options_);
+  }
+  void associate() {
+    const Trace last = out_.forward_traces.back();
+    name_forward_ops(out_.forward_traces, last);
+    name_forward_ops(out_.backward_traces, last);
+  }
+
+  const Trace& recorded_;
+  const bool differentiate_;
+  const PipelineOptions& options_;
+  std::vector<const Executor*> executors_;
+  CompiledFunction out_;
+  PassRunner forward_, backward_;
+  Trace before_gradients_;
+  bool is_split_ = false;
+};
+
 }  // namespace
 
 CompiledFunction compile(const Trace& recorded, bool differentiate, const PipelineOptions& options) {
-  std::vector<const Executor*> executors = resolve_executors(options.executors);
-  if (!options.fuses) std::erase_if(executors, [](const Executor* e) { return e->fusing != nullptr; });
-  const auto skipped = [&](const char* name) {
-    return options.skip_transforms && options.skip_transforms->contains(name);
-  };
-
-  CompiledFunction out;
-  out.fusion_names = options.fusion_names ? options.fusion_names : std::make_shared<FusionNames>();
-  out.forward_traces.push_back(canonical_order(recorded));
-  out.forward_traces.back().associate_forward = options.associate_forward;
-  PassRunner runner(out.forward_traces, options.check_traces);
-  if (options.kept_results)
-    runner.run("Results in Shared Memory", [&](const Trace& t) { return keep_results(t, *options.kept_results); });
-  if (!skipped("dce")) runner.run("Dead Code Elimination", eliminate_dead_code);
-  if (!skipped("cse")) runner.run("Common Subexpression Elimination", eliminate_common_subexpressions);
-
-  if (differentiate) {
-    const ExecutorRules rules(executors);
-    const Trace before_gradients = out.forward_traces.back();
-    runner.run("Grad transform pass", [&](const Trace& t) { return grad_transform_on_trace(t, rules); });
-    for (const Transform& transform : options.transforms) runner.run("User transform", transform);
-    if (!skipped("recomputation"))
-      runner.run("Recomputation",
-                 [&](const Trace& t) { return choose_recomputation(t, options.recomputation, before_gradients); });
-    ForwardBackwardTraces split = split_into_forward_and_backward(out.forward_traces.back());
-    out.saved_tensors = static_cast<int>(keyword(split.forward.bound_symbols.back(), "saved_tensors").list().size());
-    out.saved_numbers = static_cast<int>(keyword(split.forward.bound_symbols.back(), "saved_other").list().size());
-    runner.run("Augmented forward", [&](const Trace&) { return std::move(split.forward); });
-    PassRunner backward_runner(out.backward_traces, options.check_traces);
-    backward_runner.run("Backward", [&](const Trace&) { return std::move(split.backward); });
-    if (!skipped("cse")) backward_runner.run("Common Subexpression Elimination", eliminate_common_subexpressions);
-    out.symbolic_forward = out.forward_traces.back();
-    out.symbolic_backward = out.backward_traces.back();
-    out.is_symbolic = has_numbers(out.symbolic_forward);
-    out.forward_executors = profitable_executors(executors, out.symbolic_forward, options);
-    out.backward_executors = profitable_executors(executors, out.symbolic_backward, options);
-    prepare(out.forward_traces, out.forward_executors, *out.fusion_names, options, out.is_symbolic);
-    prepare(out.backward_traces, out.backward_executors, *out.fusion_names, options, out.is_symbolic);
-    make_programs(out, options);
-    if (options.associate_forward) {
-      const Trace last = out.forward_traces.back();
-      name_forward_ops(out.forward_traces, last);
-      name_forward_ops(out.backward_traces, last);
-    }
-    return out;
-  }
-  for (const Transform& transform : options.transforms) runner.run("User transform", transform);
-  out.symbolic_forward = out.forward_traces.back();
-  out.is_symbolic = has_numbers(out.symbolic_forward);
-  out.forward_executors = profitable_executors(executors, out.symbolic_forward, options);
-  prepare(out.forward_traces, out.forward_executors, *out.fusion_names, options, out.is_symbolic);
-  make_programs(out, options);
-  return out;
+  return Compilation(recorded, differentiate, options).run();
 }
 
 Trace prepare_for_execution(const Trace& trace, const PipelineOptions& options) {
   std::vector<Trace> stages{trace};
   FusionNames names;
-  prepare(stages, profitable_executors(resolve_executors(options.executors), trace, options),
-          options.fusion_names ? *options.fusion_names : names, options, false);
+  lower_to_execution(stages, profitable_executors(resolve_executors(options.executors), trace, options),
+                     options.fusion_names ? *options.fusion_names : names, options, false);
   return stages.back();
 }
 
@@ -156,7 +178,7 @@ Programs specialise(const std::shared_ptr<const CompiledFunction>& function, std
     std::vector<Trace> stages{specialize_symbols(symbolic, numbers, left_out)};
     check_trace(stages.back());
     const Trace first = stages.back();
-    prepare(stages, executors, *function->fusion_names, options, true);
+    lower_to_execution(stages, executors, *function->fusion_names, options, true);
     return executable(stages.back(), first, options);
   };
   Programs programs;

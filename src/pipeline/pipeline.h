@@ -7,6 +7,7 @@
 #include "executors/registry.h"
 #include "ir/symbolic/symbol_values.h"
 #include "pipeline/op_interpreter.h"
+#include "pipeline/pass_list.h"
 #include "runtime/program.h"
 
 namespace fulgurite {
@@ -25,6 +26,7 @@ struct PipelineOptions {
   bool fuses_all = true;                                // false: only what is worth a run of the compiler
   bool allow_excess_precision = false;                  // 16-bit values used only inside a fusion need not be rounded
   std::shared_ptr<const ExecutionObserver> watch = {};  // programs run op by op and notify it of each
+  std::shared_ptr<const detail::PassList> passes = {};  // null: those of the library
 };
 
 struct CompiledFunction {
