@@ -208,11 +208,7 @@ void register_executor(const FusionExecutor& given, SourceLocation at) {
   fusing->fuse = [user, candidate = &fusing->candidate](const Trace& trace, FusionNames& names, FusingOptions) {
     return user->fuse(trace, *candidate, names);
   };
-  auto executor = std::make_shared<Executor>();
-  executor->name = given.name();
-  executor->find = [](const Symbol&) -> const Implementation* { return nullptr; };
-  executor->fusing = std::move(fusing);
-  add_executor(std::move(executor), at);
+  add_executor(std::make_shared<const Executor>(fusing_executor(given.name(), std::move(fusing))), at);
 }
 
 }  // namespace fulgurite

@@ -32,7 +32,7 @@ bool ExecutorRules::may_have_rule(const Symbol& symbol) const {
 
 std::shared_ptr<const JointRule> ExecutorRules::find(const Symbol& symbol, Arguments arguments) const {
   for (const Executor* executor : executors_) {
-    const Implementation* implementation = executor->find(symbol);
+    const Implementation* implementation = executor->fusing ? nullptr : executor->find(symbol);
     if (implementation && !implementation->accepts(arguments)) continue;
     std::shared_ptr<const JointRule> rule = accepted_rule(*executor, symbol, arguments);
     if (rule) return rule;

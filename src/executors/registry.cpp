@@ -63,6 +63,17 @@ ExecutorRegistry& registry() { return context().executors.get(); }
 uint64_t executors_version() { return context().executors_version.load(std::memory_order_relaxed); }
 void count_executor_change() { context().executors_version.fetch_add(1, std::memory_order_relaxed); }
 
+const Implementation* Executor::claim(const BoundSymbol& bound, const std::function<Arguments()>& arguments) const {
+  if (fusing) return fusing->supports(bound) ? &fusing->candidate : nullptr;
+  const Implementation* implementation = find(*bound.symbol);
+  if (!implementation || (!implementation->checker && !implementation->user)) return implementation;
+  return implementation->accepts(arguments()) ? implementation : nullptr;
+}
+
+Executor fusing_executor(std::string name, std::shared_ptr<Fusing> fusing) {
+  return {.name = std::move(name), .fusing = std::move(fusing)};
+}
+
 void add_executor(std::shared_ptr<const Executor> executor, SourceLocation at) {
   act_immediately("register_executor()", at);
   ExecutorRegistry& r = registry();

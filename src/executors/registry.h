@@ -40,13 +40,20 @@ struct Fusing {
 /// A named list of implementations.
 struct Executor {
   std::string name;
-  /// null if this executor does not implement the symbol
-  std::function<const Implementation*(const Symbol&)> find;
+  /// The implementation of a symbol, or null; empty for a fusing executor.
+  std::function<const Implementation*(const Symbol&)> find = {};
   /// Its gradient rule for the symbol, or null; empty if it has none for any.
   std::function<std::shared_ptr<const JointRule>(const Symbol&)> find_rule = {};
-  /// Set for a fusing executor, whose `find` returns null.
+  /// Set for a fusing executor.
   std::shared_ptr<const Fusing> fusing = {};
+
+  /// The implementation that claims an op, or null: the candidate of a fusing executor, or the symbol's if it accepts
+  /// the op's arguments, which are made when they are needed.
+  const Implementation* claim(const BoundSymbol&, const std::function<Arguments()>& arguments) const;
 };
+
+/// An executor that fuses, under a name.
+Executor fusing_executor(std::string name, std::shared_ptr<Fusing>);
 
 /// eager: the kernels of eager mode, for every primitive and for composites worth a kernel. Accepts every primitive.
 const Executor& eager_executor();

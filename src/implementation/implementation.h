@@ -55,10 +55,16 @@ struct Implementation {
   bool is_pointwise = false;            // the kernel is one pointwise call, which may be batched with others
   bool takes_result_strides = false;    // results may have any strides if their last dimension is contiguous
   const FusedKernel* fusion = nullptr;  // instead of the kernel
+  /// For kernels: the rule of may_overwrite(), by symbol; null: no result may overwrite an operand.
+  bool (*overwrites)(const Symbol&, size_t result, size_t operand) = nullptr;
 
   bool accepts(Arguments arguments) const {
     if (user) return user->accepts(arguments);
     return !checker || checker(arguments);
+  }
+  /// Returns true if a result may be stored in the memory of an operand, both contiguous and of one size.
+  bool may_overwrite(size_t result, size_t operand) const {
+    return fusion ? fusion->may_overwrite(result, operand) : overwrites && overwrites(*symbol, result, operand);
   }
   void run(Arguments arguments, std::span<const Tensor> results) const {
     if (fusion) [[unlikely]]

@@ -74,9 +74,7 @@ void register_spoiled_fuser() {
           bound.implementation = own(bound.implementation);
       return fused;
     };
-    add_executor(std::make_shared<const Executor>(Executor{
-                     "spoiled_fuser", [](const Symbol&) -> const Implementation* { return nullptr; }, {}, fusing}),
-                 SourceLocation::here());
+    add_executor(std::make_shared<const Executor>(fusing_executor("spoiled_fuser", fusing)), SourceLocation::here());
     return true;
   }();
   (void)once;

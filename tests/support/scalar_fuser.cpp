@@ -69,9 +69,7 @@ void register_scalar_fuser() {
         if (bound.implementation == candidate) bound.implementation = &fuser.candidate;
       return with_scalar_kernels(fuser.fuse(given, names, options));
     };
-    add_executor(std::make_shared<const Executor>(Executor{
-                     "scalar_fuser", [](const Symbol&) -> const Implementation* { return nullptr; }, {}, fusing}),
-                 SourceLocation::here());
+    add_executor(std::make_shared<const Executor>(fusing_executor("scalar_fuser", fusing)), SourceLocation::here());
     return true;
   }();
   (void)once;

@@ -38,6 +38,11 @@ const KernelSet& choose_kernel_set() {
   return kernels_baseline::kernel_set();
 }
 
+// Each element of a pointwise result depends on operands at its index; an update reads and writes its first operand.
+bool overwrites(const Symbol& symbol, size_t, size_t operand) {
+  return symbol.traits.pointwise || (symbol.semantics.scatter_update && operand == 0);
+}
+
 /// Implementations by the address of their symbol: open addressing, filled once, half empty.
 class ImplementationTable {
  public:
@@ -70,6 +75,7 @@ class ImplementationTable {
     }
     slots_[i] = {"eager",       entry.symbol, entry.kernel, entry.checker,
                  entry.scratch, nullptr,      is_pointwise, entry.takes_result_strides};
+    slots_[i].overwrites = overwrites;
   }
 
   int bits_ = 4;

@@ -17,7 +17,7 @@ const Executor& fuser_executor() {
       return fuser::fuse(trace, *candidate, names, options);
     };
     fusing->may_be_profitable = fuser::may_be_profitable;
-    return Executor{"fuser", [](const Symbol&) -> const Implementation* { return nullptr; }, {}, fusing};
+    return fusing_executor("fuser", fusing);
   }();
   return executor;
 }

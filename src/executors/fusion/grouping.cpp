@@ -4,6 +4,7 @@
 
 #include <fulgurite/symbol.h>
 
+#include "executors/fusion/op_groups.h"
 #include "ir/analysis/trace_values.h"
 #include "support/text/text.h"
 
@@ -19,22 +20,12 @@ class Grouping {
  public:
   Grouping(const Trace& trace, const DependencyGraph& graph, const std::vector<char>& is_candidate,
            const GroupingRules& rules, bool explains)
-      : trace_(trace),
-        graph_(graph),
-        is_candidate_(is_candidate),
-        rules_(rules),
-        explains_(explains),
-        group_of_(static_cast<size_t>(graph.size())),
-        seen_(static_cast<size_t>(graph.size()), 0),
-        last_before_(static_cast<size_t>(graph.size()) + 1, -1) {
+      : trace_(trace), graph_(graph), is_candidate_(is_candidate), rules_(rules), explains_(explains), parts_(graph) {
     for (int i = 0; i < graph.size(); ++i) {
-      group_of_[i] = i;
-      members_.push_back({i});
       shapes_.push_back(is_candidate[i] && rules.is_plain(trace.bound_symbols[i])
                             ? number_of_shape(trace.bound_symbols[i])
                             : not_plain);
       waits_.push_back(is_candidate[i] && rules.fuse_last(trace.bound_symbols[i]));
-      note_last(i, i);
     }
   }
 
@@ -55,7 +46,7 @@ class Grouping {
       std::vector<int> producers = graph_.before(op);
       std::sort(producers.rbegin(), producers.rend());
       for (const int producer : producers)
-        if (may_join(producer)) merge(group_of_[producer], group_of_[op]);
+        if (may_join(producer)) merge(parts_.group_of(producer), parts_.group_of(op));
     }
     for (int op = 0; op < graph_.size(); ++op) merge_readers(op);
     merge_readers_of_inputs();
@@ -77,43 +68,37 @@ class Grouping {
     for (size_t i = 0; i < consumers.size(); ++i)
       for (size_t j = i + 1; j < consumers.size(); ++j)
         if (may_join(consumers[i]) && may_join(consumers[j]) &&
-            are_near(group_of_[consumers[i]], group_of_[consumers[j]]))
-          merge(group_of_[consumers[i]], group_of_[consumers[j]]);
+            are_near(parts_.group_of(consumers[i]), parts_.group_of(consumers[j])))
+          merge(parts_.group_of(consumers[i]), parts_.group_of(consumers[j]));
   }
 
   bool are_near(int a, int b) const {
-    return std::max(members_[a].front(), members_[b].front()) - std::min(members_[a].back(), members_[b].back()) <=
-           max_distance;
+    const std::vector<int>&first = parts_.members(a), &second = parts_.members(b);
+    return std::max(first.front(), second.front()) - std::min(first.back(), second.back()) <= max_distance;
   }
 
   // Do not fuse recomputed ops with much earlier ones: that would keep the value alive and undo rematerialization.
   bool would_undo_remat(int a, int b) const {
     const auto is_recomputed = [&](int op) { return trace_.bound_symbols[op].tags.has(Tag::recomputed); };
-    const bool differ =
-        std::ranges::any_of(members_[a], is_recomputed) != std::ranges::all_of(members_[b], is_recomputed) ||
-        std::ranges::all_of(members_[a], is_recomputed) != std::ranges::any_of(members_[b], is_recomputed);
+    const std::vector<int>&first = parts_.members(a), &second = parts_.members(b);
+    const bool differ = std::ranges::any_of(first, is_recomputed) != std::ranges::all_of(second, is_recomputed) ||
+                        std::ranges::all_of(first, is_recomputed) != std::ranges::any_of(second, is_recomputed);
     return differ && !are_near(a, b);
   }
 
   void merge(int a, int b) {
-    if (a == b || members_[a].size() + members_[b].size() > max_ops) return;
+    if (a == b || parts_.members(a).size() + parts_.members(b).size() > max_ops) return;
     if (would_undo_remat(a, b)) return missed(a, b, "fusing would undo rematerialization");
-    if (has_path_between(a, b) || has_path_between(b, a)) return missed(a, b, "an op in between belongs to neither");
-    std::vector<int> both(members_[a].size() + members_[b].size());
-    std::merge(members_[a].begin(), members_[a].end(), members_[b].begin(), members_[b].end(), both.begin());
-    const int into = std::min(a, b), from = std::max(a, b);
-    for (const int op : members_[from]) group_of_[op] = into;
-    const FusionGroup fusion_group = group_of(both, into);
+    if (!parts_.are_convex(a, b)) return missed(a, b, "an op in between belongs to neither");
+    OpGroups::Merge merged = parts_.merge(a, b);
+    const FusionGroup fusion_group = group_of(parts_.members(merged.into), merged.into);
     const int shape = shapes_[a] == shapes_[b] ? shapes_[a] : not_plain;
     const std::string missed_reason = find_missed_reason(fusion_group, shape);
     if (missed_reason.empty()) {
-      members_[into] = std::move(both);
-      members_[from].clear();
-      shapes_[into] = shape;
-      note_last(into, members_[into].back());
-      return;
+      shapes_[merged.into] = shape;
+      return parts_.keep(merged);
     }
-    for (const int op : members_[from]) group_of_[op] = from;
+    parts_.undo(std::move(merged));
     missed(a, b, missed_reason);
   }
 
@@ -150,56 +135,12 @@ class Grouping {
   void missed(int a, int b, std::string_view why) {
     if (!explains_) return;
     const auto name = [&](int group) {
-      const BoundSymbol& bound = trace_.bound_symbols[members_[group].back()];
+      const BoundSymbol& bound = trace_.bound_symbols[parts_.members(group).back()];
       return text::cat(bound.symbol->name(), " (", proxy_name(bound.outputs.read()[0]), ")");
     };
     std::string missed_reason = text::cat(name(std::min(a, b)), " and ", name(std::max(a, b)), " are not fused: ", why);
     if (std::ranges::find(out_.missed_fusions, missed_reason) == out_.missed_fusions.end())
       out_.missed_fusions.push_back(std::move(missed_reason));
-  }
-
-  // The last op from which `op` can be reached: a group runs as one, so a path may enter it after `op` and leave it
-  // before.
-  int reach_of(int op) const {
-    for (int last = last_of_groups(op); last > op; last = last_of_groups(op)) op = last;
-    return op;
-  }
-
-  // The last op of a group only grows, and a merged group's is not later than that of the group it joined: a Fenwick
-  // tree of maxima over the groups need not remove anything.
-  void note_last(int group, int op) {
-    for (size_t i = static_cast<size_t>(group) + 1; i < last_before_.size(); i += i & (~i + 1))
-      last_before_[i] = std::max(last_before_[i], op);
-  }
-  int last_of_groups(int up_to) const {
-    int last = -1;
-    for (size_t i = static_cast<size_t>(up_to) + 1; i > 0; i -= i & (~i + 1)) last = std::max(last, last_before_[i]);
-    return last;
-  }
-
-  // Returns true if a path leads from one group to another through a third.
-  bool has_path_between(int from, int to) {
-    ++search_;
-    const int end = reach_of(members_[to].back());
-    pending_.clear();
-    const auto visit = [&](int op) {
-      const int group = group_of_[op];
-      if (group == from || group == to || seen_[group] == search_ || members_[group].front() > end) return;
-      seen_[group] = search_;
-      pending_.push_back(group);
-    };
-    for (const int op : members_[from])
-      for (const int next : graph_.after(op)) visit(next);
-    while (!pending_.empty()) {
-      const int group = pending_.back();
-      pending_.pop_back();
-      for (const int op : members_[group])
-        for (const int next : graph_.after(op)) {
-          if (group_of_[next] == to) return true;
-          visit(next);
-        }
-    }
-    return false;
   }
 
   FusionGroup group_of(const std::vector<int>& ops, int group) const {
@@ -218,7 +159,7 @@ class Grouping {
         if (!value.is_tensor() || graph_.producer(value.tensor().id) != op) return;
         consumers.clear();
         graph_.consumers(value.tensor().id, consumers);
-        if (std::ranges::any_of(consumers, [&](int consumer) { return group_of_[consumer] != group; }))
+        if (std::ranges::any_of(consumers, [&](int consumer) { return parts_.group_of(consumer) != group; }))
           fusion_group.results.push_back(value);
       });
     return fusion_group;
@@ -241,12 +182,12 @@ class Grouping {
   }
 
   FusionGroups finish() {
-    out_.group_of.assign(group_of_.size(), -1);
-    for (size_t group = 0; group < members_.size(); ++group) {
-      const std::vector<int>& ops = members_[group];
+    out_.group_of.assign(static_cast<size_t>(graph_.size()), -1);
+    for (int group = 0; group < graph_.size(); ++group) {
+      const std::vector<int>& ops = parts_.members(group);
       if (ops.empty() || !is_candidate_[ops[0]]) continue;
       if (ops.size() == 1 && !rules_.is_profitable_alone(trace_.bound_symbols[ops[0]])) continue;
-      FusionGroup grouped = group_of(ops, static_cast<int>(group));
+      FusionGroup grouped = group_of(ops, group);
       if (grouped.results.empty()) continue;
       if (!find_missed_reason(grouped, shapes_[group]).empty()) continue;
       find_inputs(grouped);
@@ -261,16 +202,12 @@ class Grouping {
   const std::vector<char>& is_candidate_;
   const GroupingRules& rules_;
   const bool explains_;
-  std::vector<int> group_of_;              // by op
-  std::vector<std::vector<int>> members_;  // by group, whose number is its first op's; in order
+  OpGroups parts_;
   // by group: for plain ops, the index of their results' shape in known_shapes_
   std::vector<int> shapes_;
   std::vector<const Shape*> known_shapes_;
-  std::vector<char> waits_;       // by op: it is fused last, after the other groups are complete
-  std::vector<int> seen_;         // by group: the last search that visited it
-  std::vector<int> last_before_;  // the last ops of groups, as a Fenwick tree
-  int search_ = 0;
-  std::vector<int> pending_, read_;
+  std::vector<char> waits_;  // by op: it is fused last, after the other groups are complete
+  std::vector<int> read_;
   FusionGroups out_;
 };
 

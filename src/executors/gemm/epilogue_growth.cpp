@@ -76,48 +76,20 @@ bool EpilogueFusion::may_follow(int op) const {
   return fits;
 }
 
-// Returns true if the group would contain a dependency cycle through an outside op (non-convex); the other groups also
-// run as one.
-bool EpilogueFusion::is_non_convex() {
-  seen_.assign(trace_.bound_symbols.size(), false);
-  std::vector<int> pending;
-  const auto visit = [&](int op) {
-    if (seen_[op]) return;
-    seen_[op] = true;
-    pending.push_back(op);
-  };
-  const auto visit_before = [&](int op) {
-    for (const int before : graph_.before(op))
-      if (!is_inside(before)) visit(before);
-  };
-  for (const int op : groups_.groups[group_].ops) visit_before(op);
-  for (const int op : ops_) visit_before(op);
-  while (!pending.empty()) {
-    const int at = pending.back();
-    pending.pop_back();
-    const int other = groups_.group_of[at];
-    const auto leads_inside = [&](int op) {
-      return std::ranges::any_of(graph_.before(op), [&](int before) { return is_inside(before); });
-    };
-    if (other < 0) {
-      if (leads_inside(at)) return true;
-      visit_before(at);
-      continue;
-    }
-    for (const int together : groups_.groups[other].ops) {
-      if (leads_inside(together)) return true;
-      visit_before(together);
-    }
-  }
-  return false;
+bool EpilogueFusion::take(int op) {
+  if (!may_follow(op) || !parts_.are_convex(parts_.group_of(op), parts_.group_of(gemm_))) return false;
+  merges_.push_back(parts_.merge(parts_.group_of(op), parts_.group_of(gemm_)));
+  parts_.keep(merges_.back());
+  taken_.push_back(op);
+  ops_.insert(std::ranges::upper_bound(ops_, op), op);
+  return true;
 }
 
-bool EpilogueFusion::take(int op) {
-  if (!may_follow(op)) return false;
-  const auto at = ops_.insert(std::ranges::upper_bound(ops_, op), op);
-  if (!is_non_convex()) return true;
-  ops_.erase(at);
-  return false;
+void EpilogueFusion::take_back(size_t remaining) {
+  for (; taken_.size() > remaining; taken_.pop_back(), merges_.pop_back()) {
+    parts_.undo(std::move(merges_.back()));
+    ops_.erase(std::ranges::lower_bound(ops_, taken_.back()));
+  }
 }
 
 bool EpilogueFusion::absorb_consumers(const Value& value) {
@@ -235,19 +207,27 @@ std::optional<Epilogue> EpilogueFusion::grow(int product, int group, std::option
   gemm_ = product;
   group_ = group;
   ops_.clear();
+  merges_.clear();
+  taken_.clear();
   for (bool grows = absorb_consumers(trace_.bound_symbols[product].outputs.read()[0]); grows;) {
     grows = absorb_producers();
     for (const int op : std::vector<int>(ops_))
       grows = absorb_consumers(trace_.bound_symbols[op].outputs.read()[0]) || grows;
   }
   if (ops_.empty()) return std::nullopt;
-  const std::vector<int> alone = ops_;
+  const size_t alone = taken_.size();
   while (absorb_siblings()) {
   }
-  if (bytes_spared() > 0)
-    if (auto epilogue = lowered(bias)) return epilogue;
-  if (ops_ == alone) return std::nullopt;
-  ops_ = alone;
+  std::optional<Epilogue> epilogue = profitable(bias);
+  if (!epilogue && taken_.size() > alone) {
+    take_back(alone);
+    epilogue = profitable(bias);
+  }
+  if (!epilogue) take_back(0);
+  return epilogue;
+}
+
+std::optional<Epilogue> EpilogueFusion::profitable(std::optional<Dtype> bias) {
   return bytes_spared() > 0 ? lowered(bias) : std::nullopt;
 }
 

@@ -7,6 +7,7 @@
 #include "codegen/gemm/gemm_epilogue.h"
 #include "executors/fusion/eager_calls.h"
 #include "executors/fusion/grouping.h"
+#include "executors/fusion/op_groups.h"
 
 namespace fulgurite::fused_gemm {
 
@@ -29,10 +30,14 @@ class EpilogueFusion {
                  const fuser::FusionGroups& groups, bool allow_excess_precision)
       : trace_(trace),
         uses_(uses),
-        graph_(graph),
         groups_(groups),
+        parts_(graph),
         allow_excess_precision_(allow_excess_precision),
-        expressions_({allow_excess_precision, fuser::is_one_eager_call}) {}
+        expressions_({allow_excess_precision, fuser::is_one_eager_call}) {
+    for (const fuser::FusionGroup& group : groups.groups)
+      for (size_t i = 1; i < group.ops.size(); ++i)
+        parts_.keep(parts_.merge(parts_.group_of(group.ops[0]), parts_.group_of(group.ops[i])));
+  }
 
   /// The epilogue of the GEMM at op `product`, in group number `group`. Nullopt if no epilogue is profitable.
   std::optional<Epilogue> grow(int product, int group, std::optional<Dtype> bias);
@@ -45,24 +50,26 @@ class EpilogueFusion {
   bool has_sizes(const Value&) const;
   bool is_operand(const Value&) const;
   bool is_near(int op) const;
-  bool is_non_convex();
   bool take(int op);
+  void take_back(size_t remaining);
   bool absorb_consumers(const Value&);
   bool absorb_producers();
   bool absorb_siblings();
   void find_consumers(const Value&, std::vector<int>& ops) const;
   bool is_fusable(int op) const;
   int64_t bytes_spared() const;
+  std::optional<Epilogue> profitable(std::optional<Dtype> bias);
   std::optional<Epilogue> lowered(std::optional<Dtype> bias);
 
   const Trace& trace_;
   const Uses& uses_;
-  const fuser::DependencyGraph& graph_;
   const fuser::FusionGroups& groups_;
+  fuser::OpGroups parts_;  // with the groups of all GEMMs, whose epilogues join them
   const bool allow_excess_precision_;
   int gemm_ = -1, group_ = -1;
-  std::vector<int> ops_;  // chosen, in order
-  std::vector<char> seen_;
+  std::vector<int> ops_;    // chosen, in order
+  std::vector<int> taken_;  // the same as they were chosen, with their merges
+  std::vector<fuser::OpGroups::Merge> merges_;
   codegen::OpExpressions expressions_;
   std::vector<std::string> missed_fusions_;
 };

@@ -14,7 +14,7 @@ const Executor& gemm_executor() {
       return fused_gemm::fuse_gemm_epilogues(trace, *candidate, names, options.allow_excess_precision);
     };
     fusing->may_be_profitable = fused_gemm::has_gemm;
-    return Executor{"gemm", [](const Symbol&) -> const Implementation* { return nullptr; }, {}, fusing};
+    return fusing_executor("gemm", fusing);
   }();
   return executor;
 }

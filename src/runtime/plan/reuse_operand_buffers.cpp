@@ -47,15 +47,8 @@ class OperandReuse {
         result.strides() != contiguous_strides(result.sizes()))
       return false;
     const auto shares = [&](int other) { return slot(other).root == from.root; };
-    return std::ranges::count_if(step.operands, shares) == 1 && allows(step, static_cast<size_t>(k), operand);
-  }
-
-  static bool allows(const Step& step, size_t k, size_t operand) {
-    const Implementation& implementation = *step.bound->implementation;
-    if (implementation.fusion) return implementation.fusion->may_overwrite(k, operand);
-    if (implementation.executor != "eager") return false;
-    const Symbol& symbol = *step.bound->symbol;
-    return symbol.traits.pointwise || (is_scatter_update(symbol) && operand == 0);
+    return std::ranges::count_if(step.operands, shares) == 1 &&
+           step.bound->implementation->may_overwrite(static_cast<size_t>(k), operand);
   }
 
   void write_over(int operand, int result) {

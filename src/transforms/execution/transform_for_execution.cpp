@@ -1,6 +1,7 @@
 #include "transforms/execution/transform_for_execution.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 
 #include <fulgurite/error.h>
@@ -90,20 +91,18 @@ class Claims final : public ArgumentPack::Resolver {
   // The executor's implementation; the operator's own if no executor in the list has one.
   const Implementation* find_implementation(const BoundSymbol& bound) {
     std::optional<ArgumentPack> pack;
-    const auto claims = [&](const Executor& executor) -> const Implementation* {
-      const Implementation* implementation = executor.find(*bound.symbol);
-      if (!implementation) return nullptr;
-      if (!implementation->checker && !implementation->user) return implementation;
+    const std::function<Arguments()> arguments = [&] {
       if (!pack) pack.emplace(bound, *this);
-      if (!implementation->accepts(pack->arguments())) return nullptr;
+      return pack->arguments();
+    };
+    const auto claims = [&](const Executor& executor) -> const Implementation* {
+      const Implementation* implementation = executor.claim(bound, arguments);
       // Inside its own execution transform a symbol is run, by this executor or by a later one.
-      const bool runs = !implementation->user || implementation->user->run;
+      const bool runs = !implementation || !implementation->user || implementation->user->run;
       return runs || !is_replaced(*implementation) ? implementation : nullptr;
     };
-    for (const Executor* executor : executors_) {
-      if (executor->fusing && executor->fusing->supports(bound)) return &executor->fusing->candidate;
+    for (const Executor* executor : executors_)
       if (const Implementation* implementation = claims(*executor)) return implementation;
-    }
     const UserOperator* user = as_user_operator(*bound.symbol);
     return user ? claims(*user->owner) : nullptr;
   }
