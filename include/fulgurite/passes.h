@@ -25,6 +25,7 @@ struct PassList;
 /// it on the forward and on the backward.
 class Passes {
  public:
+  /// The library's passes.
   Passes();
 
   /// The names, in order.
@@ -42,6 +43,7 @@ class Passes {
   /// cross one that cannot be removed.
   Passes& move_before(std::string_view name, std::string_view other, SourceLocation at = SourceLocation::here());
 
+  /// For with_passes().
   const std::shared_ptr<const detail::PassList>& list() const { return list_; }
 
  private:

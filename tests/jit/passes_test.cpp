@@ -1,4 +1,6 @@
 // The list of named passes: reading, extending, reordering.
+#include <algorithm>
+
 #include <fulgurite/fulgurite.h>
 #include <fulgurite/symbol.h>
 
