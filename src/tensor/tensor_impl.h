@@ -27,6 +27,7 @@ struct TensorImpl : detail::Counted, detail::InBlocks {
   Device device;
   bool is_contiguous = true;
   bool requires_grad = false;
+  bool of_custom_function = false;  // a view that forward() of a custom function returned, or a view of one
 
   // Proxies: the value of this handle, and the serial number of its tracer, which identifies a handle that outlives its
   // trace.

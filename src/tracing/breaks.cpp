@@ -60,6 +60,7 @@ void materialize(TensorImpl& handle, const Tensor& tensor) {
   handle.dtype = from.dtype;
   handle.device = from.device;
   handle.is_contiguous = from.is_contiguous;
+  handle.of_custom_function = from.of_custom_function;
   handle.base = from.base;
   handle.base_history = from.base_history;
   handle.history = from.history;
@@ -214,6 +215,7 @@ void Tracer::run_subgraph() {
                                    StandsFor{handle, concretes[i].concrete, inputs[i].original->name});
     }
     for (size_t i = 0; i < kept.size(); ++i) materialize(*kept[i].impl(), results[i]);
+    leave_function_views();
     for (const Tensor& handle : held) {
       TensorImpl& impl = *handle.impl();
       if (!impl.proxy || !impl.base) continue;

@@ -175,6 +175,7 @@ class Tracer final : public Interpreter, public Recorder {
   CustomFunction exchange_custom_function(CustomFunction other) override {
     return std::exchange(custom_function_, std::move(other));
   }
+  void note_function_view(const Tensor& result, const Tensor& viewed) override;
 
  private:
   struct WrittenInput {
@@ -197,6 +198,11 @@ class Tracer final : public Interpreter, public Recorder {
   struct StandsFor {
     Tensor handle, concrete;
     std::string name;
+  };
+  /// A custom function's result that shares the memory of `root`, which had been written `history` times.
+  struct FunctionView {
+    Tensor handle, root;
+    uint32_t history = 0;
   };
   /// A view of a tensor of an earlier subgraph.
   struct ReplayedView {
@@ -223,6 +229,12 @@ class Tracer final : public Interpreter, public Recorder {
   void begin_subgraph();
   /// The handle for a tensor with memory that this trace has not met yet.
   Tensor captured(const Tensor& concrete, SourceLocation);
+
+  // Views that custom functions return: function_views.cpp.
+  void check_function_view_is_not_written(const Tensor& written) const;
+  void check_function_view_is_current(const TensorImpl&) const;
+  /// At a break: the handles, which are tensors with memory now, are marked as eager mode marks them.
+  void leave_function_views();
 
   // Views and writes through them: writes.cpp.
   void note_view(const Tensor& view, const Tensor& viewed, const BoundSymbol&);
@@ -282,6 +294,7 @@ class Tracer final : public Interpreter, public Recorder {
   std::unordered_map<const TensorImpl*, Tensor> current_;  // the value of each captured tensor
   std::vector<WrittenInput> inputs_;
   std::vector<View> views_;  // by TensorImpl::view
+  std::vector<FunctionView> function_views_;
   std::vector<int> open_scopes_{0};
   int last_scope_ = 0;
   int writes_ = 0;                                                       // so far

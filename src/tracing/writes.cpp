@@ -175,6 +175,7 @@ Tensor Tracer::view_again(const Tensor& view, const Tensor& viewed, const Tensor
 }
 
 void Tracer::refresh(TensorImpl& view) {
+  check_function_view_is_current(view);
   if (!view.base) return;
   refresh(*view.base);
   if (view.base_history == view.base->history) return;
@@ -285,6 +286,7 @@ void Tracer::write(const Tensor& source, const Tensor& destination, SourceLocati
   if (source.dtype() != destination.dtype() || !(source.shape() == destination.shape()))
     throw RuleError{text::cat("the new value is ", type_text(source), ", the tensor ", type_text(destination))};
   check_leaf_is_not_written(written, at);
+  check_function_view_is_not_written(destination);
   if (!custom_function_.name.empty()) check_write_of_custom_function(written, at);
   ++writes_;
   if (written.base) {

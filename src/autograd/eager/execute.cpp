@@ -23,6 +23,7 @@ bool make_view_result(const Symbol& symbol, Arguments arguments, Results& result
     TensorImpl& impl = *view.impl();
     impl.base = viewed->base ? viewed->base : viewed;
     impl.base_history = viewed->base ? viewed->base_history : viewed->history;
+    impl.of_custom_function = viewed->of_custom_function;
   }
   results.push_back(view);
   return true;

@@ -12,6 +12,7 @@
 #include "ops/shape/shape_rules.h"
 #include "ops/tensor/tensor_values.h"
 #include "runtime/copy_elements.h"
+#include "tensor/function_view.h"
 #include "tensor/overlap.h"
 #include "tensor/write_count.h"
 
@@ -265,6 +266,7 @@ template <class Write>
 void write_view(const Tensor& source, const Tensor& view, Write&& write) {
   const Tensor base(view.impl()->base);
   bring_history_up_to_date(view);
+  require(!view.impl()->of_custom_function, function_view_written);
   require(!(base.requires_grad() && node_of(base) == nullptr),
           "the tensor written is a view of a leaf that requires grad; wrap the write in NoGrad, or write into a copy");
   require(view.requires_grad() || !base.requires_grad(),
@@ -300,6 +302,7 @@ void write_with_history(const Tensor& source, const Tensor& destination, Write&&
 void bring_history_up_to_date(const Tensor& view) {
   TensorImpl& impl = *view.impl();
   if (!impl.base || impl.base->history == impl.base_history) return;
+  require(!impl.of_custom_function, function_view_outdated);
   const Tensor base(impl.base);
   set_history(view, std::make_shared<SliceNode>(gradient_edge(base), region_of(view, base)), 0);
   impl.base_history = base.impl()->history;

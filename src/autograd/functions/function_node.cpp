@@ -6,6 +6,7 @@
 
 #include "autograd/eager/in_place.h"
 #include "ops/core/dispatch.h"
+#include "tensor/function_view.h"
 
 namespace fulgurite {
 
@@ -25,6 +26,12 @@ class OnceNode final : public Node {
  private:
   std::string function_;
 };
+
+// The tensor whose memory a result of forward() shares; null if the result is a tensor of its own.
+TensorImplRef memory_viewed(const std::vector<Tensor>& given, const Tensor& result) {
+  if (result.impl()->base) return result.impl()->base;
+  return contains(given, result) ? result.impl() : TensorImplRef();
+}
 
 }  // namespace
 
@@ -94,9 +101,11 @@ void FunctionNode::give_history(const std::vector<Tensor>& given, std::vector<Te
       take_history(written, result);
       continue;
     }
+    const TensorImplRef viewed = memory_viewed(given, result);
     // An argument that is returned unchanged becomes another tensor with the same elements.
     if (contains(given, result) || result.requires_grad()) result = without_history(result);
     set_history(result, self, static_cast<int>(i));
+    if (viewed) mark_function_view(*result.impl(), viewed);
   }
 }
 

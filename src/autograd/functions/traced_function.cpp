@@ -60,9 +60,9 @@ class Recorded final : public FunctionState {
   }
 
   std::vector<Tensor> run(const detail::CustomCall::Forward& forward) {
+    if (std::ranges::none_of(needs_grad, [](char needs) { return needs != 0; })) return run_without_gradients(forward);
     record_forward(forward);
-    const bool records = std::ranges::any_of(needs_grad, [](char needs) { return needs != 0; }) &&
-                         std::ranges::any_of(results_, [&](const Tensor& result) { return !is_constant(result); });
+    const bool records = std::ranges::any_of(results_, [&](const Tensor& result) { return !is_constant(result); });
     name_results(records);
     if (records) {
       record_backward();
@@ -76,6 +76,16 @@ class Recorded final : public FunctionState {
   std::vector<Tensor> saved_tensors() const override { return is_finished_ ? saved_ : to_save; }
 
  private:
+  // The forward's ops are recorded as if the caller had called them: its views and writes are those of the arguments.
+  std::vector<Tensor> run_without_gradients(const detail::CustomCall::Forward& forward) {
+    const GradModeScope no_grad(false);
+    std::vector<Tensor> results = forward(context, given_);
+    check_results(given_, results);
+    for (Tensor& result : results)
+      if (contains(given_, result) && !is_dirty(result)) result = detach(result, at);
+    return results;
+  }
+
   // Uses values of its own, which become the arguments afterwards, so that its writes are its own too.
   void record_forward(const detail::CustomCall::Forward& forward) {
     BodyScope scope(recorder_, function.name, false);
@@ -92,6 +102,7 @@ class Recorded final : public FunctionState {
     results_ = forward(context, taken_);
     check_results(taken_, results_);
     find_writes(parameters);
+    find_views();
     for (const Tensor& result : results_) {
       outputs.push_back(type_of(result));
       values_.push_back(recorder_.value_of(result));
@@ -114,6 +125,24 @@ class Recorded final : public FunctionState {
                         at);
       const Tensor own = clone(taken_[i]);
       written_.emplace_back(i, recorder_.value_of(own));
+    }
+  }
+
+  // The argument, other result or captured tensor whose memory each result shares; undefined if there is none.
+  void find_views() {
+    const auto root_of = [](const Tensor& tensor) {
+      const TensorImpl* impl = tensor.impl().get();
+      while (impl->base) impl = impl->base.get();
+      return impl;
+    };
+    for (const Tensor& result : results_) {
+      viewed_.emplace_back();
+      if (is_dirty(result)) continue;
+      const TensorImpl* const root = root_of(result);
+      for (size_t i = 0; i < taken_.size() && !viewed_.back().defined(); ++i)
+        if (taken_[i].defined() && root_of(taken_[i]) == root) viewed_.back() = given_[i];
+      if (!viewed_.back().defined() && root != result.impl().get())
+        viewed_.back() = Tensor(TensorImplRef(const_cast<TensorImpl*>(root)));
     }
   }
 
@@ -261,6 +290,12 @@ class Recorded final : public FunctionState {
       }
       out.push_back(std::move(result));
     }
+    for (size_t i = 0; i < out.size(); ++i) {
+      if (!viewed_[i].defined()) continue;
+      const auto other = std::ranges::find_if(results_, [&](const Tensor& t) { return t.is_same(viewed_[i]); });
+      recorder_.note_function_view(
+          out[i], other == results_.end() ? viewed_[i] : out[static_cast<size_t>(other - results_.begin())]);
+    }
     return out;
   }
 
@@ -268,6 +303,7 @@ class Recorded final : public FunctionState {
   const std::vector<Tensor>& given_;
   std::vector<Value> arguments_, values_, to_save_;  // of the call; of its results; of what it saved
   std::vector<Tensor> taken_, results_, saved_;      // forward()'s arguments and results, backward()'s saved tensors
+  std::vector<Tensor> viewed_;                       // by result: see find_views()
   std::vector<std::pair<size_t, Value>> written_;    // buffers that forward() wrote, by argument: their new values
   std::vector<BoundSymbol> forward_, backward_;
   Substitution renamed_;

@@ -83,6 +83,8 @@ class Recorder {
     int first_id = 0;
   };
   virtual CustomFunction exchange_custom_function(CustomFunction) = 0;
+  /// Notes that a custom function's result shares the memory of `viewed`: in-place writes into either are refused.
+  virtual void note_function_view(const Tensor& result, const Tensor& viewed) = 0;
 };
 
 /// The recording that receives this thread's ops; null in eager mode.
