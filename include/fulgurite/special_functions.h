@@ -26,6 +26,8 @@ Tensor ndtr(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor log_ndtr(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// sin(x) / x. (torch.special.spherical_bessel_j0)
 Tensor spherical_bessel_j0(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// The Airy function Ai, computed in f64. (torch.special.airy_ai)
+Tensor airy_ai(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// The logarithm of the gamma function of p dimensions. UserError for p below 1. (torch.special.multigammaln)
 Tensor multigammaln(const Tensor& input, int64_t p, SourceLocation at = SourceLocation::here());
 

@@ -45,6 +45,19 @@ std::vector<Tensor> unbind_copy(const Tensor& input, int64_t dim = 0, SourceLoca
 /// The diagonal replaced by `source` (torch.diagonal_scatter).
 Tensor diagonal_scatter(const Tensor& input, const Tensor& source, int64_t offset = 0, int64_t dim1 = 0,
                         int64_t dim2 = 1, SourceLocation at = SourceLocation::here());
+/// A view with any sizes and strides of the memory that the tensor is in, from its element `storage_offset` on; without
+/// one, from the tensor's first element. Elements may be seen several times: their gradients are summed. The tensor may
+/// be transposed; one with gaps or repeated elements is read from the tensor that it is a view of, without a gradient.
+/// UserError for a view that ends outside (torch.as_strided).
+Tensor as_strided(const Tensor& input, const Dims& size, const Dims& stride, std::optional<int64_t> storage_offset = {},
+                  SourceLocation at = SourceLocation::here());
+/// The same as a copy (torch.as_strided_copy).
+Tensor as_strided_copy(const Tensor& input, const Dims& size, const Dims& stride,
+                       std::optional<int64_t> storage_offset = {}, SourceLocation at = SourceLocation::here());
+/// A copy whose elements at such a view, which has the shape of `source`, are those of `source`. UserError for a view
+/// that has an element twice (torch.as_strided_scatter).
+Tensor as_strided_scatter(const Tensor& input, const Tensor& source, const Dims& size, const Dims& stride,
+                          std::optional<int64_t> storage_offset = {}, SourceLocation at = SourceLocation::here());
 /// A matrix with the elements on a diagonal (torch.diagflat).
 Tensor diagflat(const Tensor& input, int64_t offset = 0, SourceLocation at = SourceLocation::here());
 /// tensor_split along the third dimension (torch.dsplit).
@@ -82,6 +95,10 @@ Tensor resolve_conj(const Tensor& input, SourceLocation at = SourceLocation::her
 Tensor resolve_neg(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor real(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor angle(const Tensor& input, SourceLocation at = SourceLocation::here());
+/// The number of the common dtype that follows `input` in the direction of `other`; `other` where both are equal, NaN
+/// where one is. The gradient of `input` is that of the result where they differ and `input` is finite, else 0.
+/// UserError for integers (torch.nextafter).
+Tensor nextafter(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
 /// quantile of the elements that are not NaN (torch.nanquantile).
 Tensor nanquantile(const Tensor& input, double q, std::optional<int64_t> dim = {}, bool keepdim = false,
                    SourceLocation at = SourceLocation::here());

@@ -39,6 +39,7 @@ void bind_special(nb::module_& m) {
   m.def("special_log_ndtr", [](const Tensor& x, At at) { return s::log_ndtr(x, location_of(at)); });
   m.def("special_spherical_bessel_j0",
         [](const Tensor& x, At at) { return s::spherical_bessel_j0(x, location_of(at)); });
+  m.def("special_airy_ai", [](const Tensor& x, At at) { return s::airy_ai(x, location_of(at)); });
 }
 
 void bind_sizes_of_data(nb::module_& m) {
@@ -98,6 +99,16 @@ void bind_moves(nb::module_& m) {
   m.def("diagonal_scatter", [](const Tensor& x, const Tensor& source, Whole offset, Whole dim1, Whole dim2, At at) {
     return fg::diagonal_scatter(x, source, offset, dim1, dim2, location_of(at));
   });
+  m.def("as_strided",
+        [](const Tensor& x, const std::vector<Whole>& size, const std::vector<Whole>& stride, Dimension offset, At at) {
+          return fg::as_strided(x, fg::Dims(size), fg::Dims(stride), offset, location_of(at));
+        });
+  m.def("as_strided_scatter", [](const Tensor& x, const Tensor& source, const std::vector<Whole>& size,
+                                 const std::vector<Whole>& stride, Dimension offset, At at) {
+    return fg::as_strided_scatter(x, source, fg::Dims(size), fg::Dims(stride), offset, location_of(at));
+  });
+  m.def("nextafter",
+        [](const Tensor& x, const Tensor& other, At at) { return fg::nextafter(x, other, location_of(at)); });
   m.def("gcd", [](const Tensor& a, const Tensor& b, At at) { return fg::gcd(a, b, location_of(at)); });
   m.def("lcm", [](const Tensor& a, const Tensor& b, At at) { return fg::lcm(a, b, location_of(at)); });
   m.def("frexp", [](const Tensor& x, At at) { return as_tuple(fg::frexp(x, location_of(at))); });

@@ -319,6 +319,7 @@ using fulgurite::optim::Schedule;
 using fulgurite::optim::StepLR;
 }
 namespace of_special {
+using fulgurite::special::airy_ai;
 using fulgurite::special::bessel_j0;
 using fulgurite::special::bessel_j1;
 using fulgurite::special::bessel_y0;
@@ -376,4 +377,4 @@ using fulgurite::special::xlogy;
 using fulgurite::special::zeta;
 }
 
-TEST("353 counterparts of LibTorch's names exist") { expect(true, "they compile"); }
+TEST("354 counterparts of LibTorch's names exist") { expect(true, "they compile"); }

@@ -24,6 +24,24 @@ const Tensor x = tensor({-1.5, -0.3, 0.4, 2.0}, kDouble), p = tensor({0.5, 1.2, 
 
 }  // namespace
 
+TEST("the Airy function, its gradient and its limits") {
+  const std::vector<double> at = {-20, -4.5, -4, -1.5, 0, 0.7, 2, 2.5, 10};
+  check(special::airy_ai(tensor(at, kDouble)),
+        {-0.17640612707798469, 0.29215278105595947, -0.070265532949289515, 0.46425657774886941, 0.35502805388781724,
+         0.18916240039815008, 0.034924130423274379, 0.01572592338047049, 1.1047532552898686e-10});
+  const Tensor far = special::airy_ai(tensor({10.0, 100.0}, kDouble)) /
+                     tensor({1.1047532552898686e-10, 2.6344821520881845e-291}, kDouble);
+  check(far, {1, 1});
+  const Tensor points = tensor({-20.0, -4.5, -1.5, 0.0, 0.7, 2.5}, kDouble).requires_grad_();
+  special::airy_ai(points).sum().backward();
+  check(points.grad(), {0.89286285673647124, -0.5233625323157477, 0.30918696720241042, -0.2588194037928068,
+                        -0.19985119158228048, -0.02625088103590323});
+  check(special::airy_ai(tensor({INFINITY, -INFINITY}, kDouble)), {0, 0});
+  expect(std::isnan(special::airy_ai(tensor(NAN)).item<float>()));
+  expect(special::airy_ai(tensor({0, 1})).dtype() == kFloat && special::airy_ai(zeros({0})).numel() == 0);
+  expect_error([] { special::airy_ai(Tensor()); }, "special.airy_ai: the input is an undefined tensor");
+}
+
 TEST("special functions") {
   check(i0(x), {1.6467231897728907, 1.0226268793515967, 1.0404017822293414, 2.279585302336067});
   check(special::i0e(x), {0.36743360905415834, 0.7575806251825477, 0.6974021705595334, 0.308508322553671});

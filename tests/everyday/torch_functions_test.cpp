@@ -83,6 +83,35 @@ TEST("copies have memory of their own, and real tensors are their conjugates") {
   check(fill(m, 2), {2, 2, 2, 2, 2, 2});
 }
 
+TEST("nextafter gives the neighbouring number of each dtype") {
+  const double inf = INFINITY;
+  const std::vector<double> from = {0, 0, 1, 1, -1, 2, 3.5, inf, -inf, 1e-310, 5e-324, -5e-324, 1.7976931348623157e308,
+                                    4},
+                            to = {1, -1, 2, 0, 0, -inf, inf, 0, 0, 1, 0, 0, inf, 4};
+  const Tensor found = nextafter(tensor(from, kDouble), tensor(to, kDouble));
+  const std::vector<double> numbers = found.to_vector<double>();
+  for (size_t k = 0; k < from.size(); ++k) expect_equal(numbers[k], std::nextafter(from[k], to[k]));
+  expect(std::signbit(numbers[11]));
+  const std::vector<float> narrow = {0, 1, -1, 0.5F, 3, 1e-40F, 3.4028234663852886e38F, -7.25F};
+  for (const float goal : {10.0F, -10.0F}) {
+    const std::vector<float> next = nextafter(tensor(narrow, kFloat), full({}, goal, kFloat)).to_vector<float>();
+    for (size_t k = 0; k < narrow.size(); ++k) expect_equal(next[k], std::nextafter(narrow[k], goal));
+  }
+  const Tensor two = tensor({1.0, 2.0}, kDouble), zero = tensor({0.0, 0.0}, kDouble);
+  check(nextafter(two.to(kHalf), zero.to(kHalf)), {1 - 0.00048828125, 2 - 0.0009765625});
+  check(nextafter(two.to(kBFloat16), (two * 2).to(kBFloat16)), {1.0078125, 2.015625});
+  expect_equal(nextafter(zero.to(kBFloat16), two.to(kBFloat16)).to(kDouble)[0].item<double>(), std::ldexp(1.0, -133));
+  expect_equal(nextafter(zero.to(kHalf), two.to(kHalf)).to(kDouble)[0].item<double>(), std::ldexp(1.0, -24));
+  expect(isnan(nextafter(two, zero / 0)).all().item<bool>() && isnan(nextafter(zero / 0, two)).all().item<bool>());
+  expect(nextafter(two.to(kFloat), zero).dtype() == kDouble && nextafter(zeros({2, 1}), zeros({3})).numel() == 6);
+  const Tensor x = tensor({1.0, 2.0, -0.5}, kDouble).requires_grad_(), y = tensor({2.0, 2.0, -INFINITY}, kDouble);
+  const Tensor followed = nextafter(x, y);
+  expect_equal(followed.detach().to_vector<double>()[2], std::nextafter(-0.5, -inf));
+  followed.sum().backward();
+  check(x.grad(), {1, 0, 1});
+  expect(nextafter(zeros({0}), zeros({0})).numel() == 0);
+}
+
 TEST("further functions refuse what they cannot take") {
   expect_error([] { positive(tensor(true)); }, "positive: a boolean tensor has no sign");
   expect_error([] { dsplit(m, 2); }, "dsplit: the input has at least 3 dimensions, not cpu f64[2, 3]");
@@ -96,6 +125,7 @@ TEST("further functions refuse what they cannot take") {
       "empty_permuted: [0, 0] is no order of the dimensions of [2, 3]");
   expect_error([] { diagonal_scatter(m, q); },
                "diagonal_scatter: the source has the shape of the diagonal, [2], not [3]");
+  expect_error([] { nextafter(m, i); }, "nextafter: the tensors are floating, not cpu i64[3]");
   expect_error([] { svd_lowrank(sq, 4); }, "svd_lowrank: q must be from 0 to 3, not 4");
   expect_error([] { linalg::tensorsolve(m, q); }, "linalg.tensorsolve: A of shape [2, 3] is no square map to [3]");
 }

@@ -80,7 +80,6 @@ OTHERS = {
     "get_num_interop_threads": "not supported: there is one pool of threads",
     "set_num_interop_threads": "not supported: there is one pool of threads",
     "init_num_threads": "not needed",
-    "special::airy_ai": "not supported",
     "serialize::InputArchive": "load_safetensors",
     "serialize::OutputArchive": "save_safetensors",
     "serialize::pickle_save": "not supported: a pickle runs code; use `fg::save`",

@@ -180,6 +180,39 @@ def diagonal_scatter(at: At, self: Tensor, src: Tensor, offset: int = 0, dim1: i
     return compositions.diagonal_scatter(self, src, offset, dim1, dim2, at)
 
 
+def _strided(function: Any, name: str, args: list[Any], storage_offset: int | None, at: At) -> Tensor:
+    if args[0].ndim > 1:  # of which PyTorch's layout may be another than ours
+        raise Unsupported(f"{name} of several dimensions: reshape(-1) first")
+    try:
+        return function(*args, storage_offset, at)
+    except _core.Error as reason:
+        if storage_offset is None:
+            raise
+        raise Unsupported(f"{name} with a storage_offset: {reason}") from None
+
+
+@rule("as_strided")
+def as_strided(at: At, self: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """A view of any sizes and strides of one dimension. Values of the function begin at the start of their storage; for
+    arguments and views, of which it is not known, a storage_offset is refused."""
+    return _strided(compositions.as_strided, "as_strided", [self, list(size), list(stride)], storage_offset, at)
+
+
+@rule("as_strided_copy")
+def as_strided_copy(at: At, self: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """Likewise, a copy."""
+    return call("clone", [as_strided(at, self, size, stride, storage_offset)], {}, at)
+
+
+@rule("as_strided_scatter")
+def as_strided_scatter(
+    at: At, self: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None
+) -> Tensor:
+    """A copy that is written at such a view."""
+    given = [self, src, list(size), list(stride)]
+    return _strided(compositions.as_strided_scatter, "as_strided_scatter", given, storage_offset, at)
+
+
 @aten_rule(A.tensor_split.tensor_indices_or_sections)
 @reading
 def tensor_split(at: At, self: Tensor, tensor_indices_or_sections: Tensor, dim: int = 0) -> Any:

@@ -76,6 +76,18 @@ def log_ndtr(at: At, self: Tensor) -> Tensor:
     return compositions.special_log_ndtr(_floating(self, at), at)
 
 
+@rule("special_airy_ai")
+def airy_ai(at: At, x: Tensor) -> Tensor:
+    """The Airy function, which has no gradient in PyTorch."""
+    return compositions.special_airy_ai(call("detach", [_floating(x, at)], {}, at), at)
+
+
+@rule("nextafter")
+def nextafter(at: At, self: Tensor, other: Tensor) -> Tensor:
+    """The neighbouring numbers."""
+    return with_zero_gradient(compositions.nextafter(self, other, at), other, at)
+
+
 @rule("special_spherical_bessel_j0")
 def spherical_bessel_j0(at: At, self: Tensor) -> Tensor:
     """sin(x) / x, and more exact near 0."""

@@ -210,3 +210,20 @@ def test_memory_is_flat(torch):
     del out
     gc.collect()
     assert alive() is None
+
+
+def test_windows_by_as_strided(torch):
+    def windows(x):
+        return x.as_strided((3, 2), (1, 1)).square().sum(1)
+
+    x = torch.randn(4, requires_grad=True)
+    y = x.detach().clone().requires_grad_()
+    out, expected = fg.jit(windows)(x), windows(y)
+    assert torch.allclose(out, expected)
+    out.sum().backward()
+    expected.sum().backward()
+    assert torch.allclose(x.grad, y.grad)
+    with pytest.raises(fg.Unsupported, match="as_strided with a storage_offset"):
+        fg.jit(lambda x: x.as_strided((2,), (1,), 1))(y)
+    with pytest.raises(fg.Unsupported, match="as_strided of several dimensions"):
+        fg.jit(lambda x: x.as_strided((2,), (1,)))(torch.ones(2, 2))
