@@ -147,6 +147,24 @@ TEST("optimizers step as PyTorch's do") {
       {-2.90745973162, 1.56761998195, -0.672627052923, 4.6008106426, 0.907684072247, 5.73045236431});
 }
 
+TEST("Rprop and ASGD begin with the rate that a schedule has set") {
+  const auto compare_warm = [](optim::Optimizer& optimizer, const Tensor& x, const std::vector<double>& expected) {
+    optim::LinearLR schedule(optimizer, {.start_factor = 0.1, .total_iters = 10});
+    for (int i = 0; i < 30; ++i) {
+      steps(optimizer, x, 1);
+      schedule.step();
+    }
+    expect_near(values(x), expected, 1e-8);  // PyTorch keeps ASGD's rate in f32
+  };
+  const Tensor x = start(), y = start();
+  optim::Rprop rprop(Parameters{x}, {.lr = 0.05});
+  compare_warm(rprop, x,
+               {0.838207356329, -1.01708064708, 1.29074642941, -0.00105349288728, 1.04394916992, -1.27964876934});
+  optim::ASGD asgd(Parameters{y}, {.lr = 0.05, .lambd = 0.01, .t0 = 10});
+  compare_warm(asgd, y,
+               {0.425507776597, -1.01744571183, 1.29566849769, 0.00580086558974, 1.03940055744, -1.47688675153});
+}
+
 TEST("Lion steps by signs") {
   compare(
       [](const Tensor& x) {

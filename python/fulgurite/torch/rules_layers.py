@@ -164,6 +164,8 @@ def _fractional(at: At, x: Tensor, kernel: Any, wanted: Any, samples: Tensor) ->
     batched = x if x.ndim == n + 2 else call("unsqueeze", [x, 0], {}, at)
     if any(k > s for k, s in zip(kernel, batched.shape[-n:])) or samples.ndim != 3:
         raise Unsupported("fractional pooling of such sizes")
+    if samples.shape[0] > batched.shape[0]:  # PyTorch reads those of as many images as there are
+        samples = call("narrow", [samples, 0, 0, batched.shape[0]], {}, at)
     planes = call("flatten", [batched, -n, -1], {}, at)
     places = _windows(batched, samples, list(kernel), list(wanted), at)
     lead, windows, elements = list(planes.shape[:2]), places.shape[2], places.shape[3]
@@ -180,6 +182,29 @@ def _fractional(at: At, x: Tensor, kernel: Any, wanted: Any, samples: Tensor) ->
 def fractional_max_pool(at: At, self: Tensor, kernel_size: Any, output_size: Any, random_samples: Tensor) -> Any:
     """Largest elements of windows at places that random numbers choose, and where they are."""
     return _fractional(at, self, kernel_size, output_size, random_samples)
+
+
+_REDUCTIONS = ("none", "mean", "sum")
+
+
+@aten_rule(A.multilabel_margin_loss_forward.default)
+def multilabel_margin_loss(at: At, self: Tensor, target: Tensor, reduction: int) -> Any:
+    """The loss, and the classes that are among the targets. PyTorch's decomposition gives the loss of a vector without
+    reduction a dimension."""
+    given = call("cumprod", [convert(call("ge", [target, 0], {}, at), Dtype.int64, at), -1], {}, at)
+    index = call("mul", [target, given], {}, at)
+    nothing = call("zeros_like", [given], {}, at)
+    counts = call("scatter_add", [nothing, -1, index, given], {}, at)
+    own = call("unsqueeze", [call("gather", [self, -1, index], {}, at), -1], {}, at)
+    gap = call("add", [call("sub", [call("unsqueeze", [self, -2], {}, at), own], {}, at), 1.0], {}, at)
+    is_target = call("unsqueeze", [call("ne", [given, 0], {}, at), -1], {}, at)
+    is_other = call("unsqueeze", [call("eq", [counts, 0], {}, at), -2], {}, at)
+    is_pair = call("logical_and", [is_target, is_other], {}, at)
+    excess = call("where", [is_pair, call("clamp_min", [gap, 0.0], {}, at), 0.0], {}, at)
+    loss = call("div", [call("sum", [excess, [-2, -1]], {}, at), self.shape[-1]], {}, at)
+    if _REDUCTIONS[reduction] != "none":
+        loss = call(_REDUCTIONS[reduction], [loss], {}, at)
+    return loss, convert(call("ne", [counts, 0], {}, at), self.dtype, at)
 
 
 @aten_rule(A.max_pool2d_with_indices_backward.default)

@@ -30,6 +30,11 @@ struct Step {
     copy_(stored, add(stored, 1, 1, at), at);
     return stored.to(Dtype::f64, at);
   }
+  /// In the first step the learning rate, which a schedule may have set since the state was made; else the stored one.
+  Tensor first_rate(const Tensor& count, const Tensor& stored) const {
+    const Tensor given = rate.to(stored.dtype(), at), is_first = eq(count, 1, at);
+    return where(is_first, given, stored, at);
+  }
   /// buffer * share + added * (1 - share), stored.
   void mix(const Tensor& buffer, const Tensor& added, double share) const {
     copy_(buffer, lerp(buffer, added, 1 - share, at), at);
@@ -151,26 +156,29 @@ void take_step(const RAdamOptions& o, const Step& s, const auto& state) {
 
 void take_step(const RpropOptions& o, const Step& s, const auto& state) {
   const SourceLocation at = s.at;
-  const Tensor agreement = mul(s.gradient, state[0], at), turns = lt(agreement, 0, at), goes_on = gt(agreement, 0, at);
-  const Tensor shrunk = mul(state[1], o.etas.first, at), grown = mul(state[1], o.etas.second, at);
-  const Tensor other = where(goes_on, grown, state[1], at), next = where(turns, shrunk, other, at);
-  copy_(state[1], clamp(next, o.step_sizes.first, o.step_sizes.second, at), at);
+  const Tensor count = s.count(state[0]), &before = state[1], &stored = state[2];
+  const Tensor agreement = mul(s.gradient, before, at), turns = lt(agreement, 0, at), goes_on = gt(agreement, 0, at);
+  const Tensor size = s.first_rate(count, stored);
+  const Tensor shrunk = mul(size, o.etas.first, at), grown = mul(size, o.etas.second, at);
+  const Tensor other = where(goes_on, grown, size, at), next = where(turns, shrunk, other, at);
+  copy_(stored, clamp(next, o.step_sizes.first, o.step_sizes.second, at), at);
   const Tensor gradient = where(turns, 0, s.gradient, at);
-  const Tensor change = mul(sign(gradient, at), state[1], at);
+  const Tensor change = mul(sign(gradient, at), stored, at);
   s.set(sub(s.value, change, 1, at));
-  copy_(state[0], gradient, at);
+  copy_(before, gradient, at);
 }
 
 void take_step(const ASGDOptions& o, const Step& s, const auto& state) {
   const SourceLocation at = s.at;
-  const Tensor count = s.count(state[0]), &rate = state[1], &share = state[2], &average = state[3];
+  const Tensor count = s.count(state[0]), &stored = state[1], &share = state[2], &average = state[3];
+  const Tensor rate = s.first_rate(count, stored);
   const Tensor lost = mul(rate, o.lambd, at), kept = mul(s.value, sub(1.0, lost, 1, at), at);
   s.set(sub(kept, mul(s.gradient, rate, at), 1, at));
   const Tensor difference = sub(s.value, average, 1, at), part = mul(difference, share, at),
                mixed = add(average, part, 1, at);
   copy_(average, where(eq(share, 1, at), s.value, mixed, at), at);
   const Tensor slowed = mul(mul(s.rate, o.lambd, at), count, at), base = add(slowed, 1, 1, at);
-  copy_(rate, div(s.rate, pow(base, o.alpha, at), {}, at), at);
+  copy_(stored, div(s.rate, pow(base, o.alpha, at), {}, at), at);
   const Tensor beyond = clamp_min(sub(count, o.t0, 1, at), 1.0, at);
   copy_(share, div(1.0, beyond, {}, at), at);
 }
@@ -286,8 +294,8 @@ void OptimizerWith<Options>::add_parameter_with(const Tensor& parameter, const O
   } else if constexpr (std::is_same_v<Options, RAdamOptions>) {
     add_parameter(parameter, {{"step", false}, {"exp_avg", true}, {"exp_avg_sq", true}});
   } else if constexpr (std::is_same_v<Options, RpropOptions>) {
-    add_parameter(parameter, {{"prev", true}, {"step_size", true}});
-    fill_(state()[1], o.lr, at);
+    add_parameter(parameter, {{"step", false}, {"prev", true}, {"step_size", true}});
+    fill_(state()[2], o.lr, at);
   } else if constexpr (std::is_same_v<Options, ASGDOptions>) {
     add_parameter(parameter, {{"step", false}, {"eta", false}, {"mu", false}, {"ax", true}});
     fill_(state()[1], o.lr, at);

@@ -227,3 +227,13 @@ def test_windows_by_as_strided(torch):
         fg.jit(lambda x: x.as_strided((2,), (1,), 1))(y)
     with pytest.raises(fg.Unsupported, match="as_strided of several dimensions"):
         fg.jit(lambda x: x.as_strided((2,), (1,)))(torch.ones(2, 2))
+
+
+def test_losses_and_pools_of_single_samples(torch):
+    x, target = torch.randn(5), torch.tensor([3, 0, -1, 1, 2])
+    loss = torch.nn.MultiLabelMarginLoss(reduction="none")
+    assert torch.allclose(fg.jit(loss)(x, target), loss(x, target))
+    assert fg.jit(loss)(x, target).shape == ()
+    volume, samples = torch.randn(2, 5, 5, 5), torch.rand(3, 2, 3)  # of which those of one volume are read
+    pool = torch.nn.FractionalMaxPool3d(2, output_size=3, _random_samples=samples)
+    assert torch.equal(fg.jit(pool)(volume), pool(volume))
