@@ -206,7 +206,8 @@ class Operand {
   SourceLocation at_;
 };
 
-/// `start:stop:step`; `{}` leaves an end open. `Slice()` is everything.
+/// `start:stop:step`; `{}` leaves an end open. `Slice()` is everything. A negative step counts backwards, as in NumPy:
+/// the result is a copy, and an assignment to it writes back.
 struct Slice {
   std::optional<Int> start, stop, step;
   Slice() = default;
@@ -247,6 +248,11 @@ class Index {
   Index(const Tensor& t, SourceLocation at = SourceLocation::here()) : kind_(Kind::tensor), tensor_(&t), at_(at) {}
   Index(std::initializer_list<Int> list, SourceLocation at = SourceLocation::here())
       : kind_(Kind::integers), integers_(list), at_(at) {}
+  /// A list of integers, as in braces: `x(rows)` with `std::vector<int64_t> rows`.
+  template <CppInteger T>
+  Index(const std::vector<T>& list, SourceLocation at = SourceLocation::here()) : kind_(Kind::integers), at_(at) {
+    for (const T i : list) integers_.push_back(i);
+  }
 
   Kind kind() const { return kind_; }
   Int integer() const { return integer_; }

@@ -62,24 +62,36 @@ Argument argument_of(const Index& index) {
   return {};
 }
 
-void IndexedElements::note(const Tensor& x, std::span<const Index* const> indices, const Tensor& result,
-                           std::shared_ptr<const IndexedElements> outer) {
-  if (thread_state.is_ending) return;
+IndexedElements& IndexedElements::start_note(const Tensor& x, const Tensor& result,
+                                             std::shared_ptr<const IndexedElements> outer) {
   forget();
   const auto elements = memory().spare ? std::exchange(memory().spare, nullptr) : std::make_shared<IndexedElements>();
   elements->x_ = x;
   elements->result_ = result;
   elements->outer_ = std::move(outer);
+  memory().noted = elements;
+  before_next_call(forget);
+  return *elements;
+}
+
+void IndexedElements::note(const Tensor& x, std::span<const Index* const> indices, const Tensor& result,
+                           std::shared_ptr<const IndexedElements> outer) {
+  if (thread_state.is_ending) return;
+  IndexedElements& elements = start_note(x, result, std::move(outer));
   for (const Index* index : indices) {
     Kept kept{index->kind(), {}, {}, {}, {}};
     if (kept.kind == Index::Kind::integer) kept.integer = index->integer();
     if (kept.kind == Index::Kind::slice) kept.slice = index->slice();
     if (kept.kind == Index::Kind::tensor) kept.tensor = index->tensor();
     if (kept.kind == Index::Kind::integers) kept.integers = index->integers();
-    elements->indices_.push_back(std::move(kept));
+    elements.indices_.push_back(std::move(kept));
   }
-  memory().noted = elements;
-  before_next_call(forget);
+}
+
+void IndexedElements::note_flipped(const Tensor& view, const Dims& dims, const Tensor& result,
+                                   std::shared_ptr<const IndexedElements> outer) {
+  if (thread_state.is_ending) return;
+  start_note(view, result, std::move(outer)).flipped_ = dims;
 }
 
 std::shared_ptr<const IndexedElements> IndexedElements::take(const Tensor& result) {
@@ -93,6 +105,7 @@ void IndexedElements::forget() {
   IndexedElements& elements = *memory().noted;
   elements.x_ = elements.result_ = Tensor();
   elements.indices_.clear();
+  elements.flipped_ = {};
   elements.outer_ = nullptr;
   memory().spare = std::exchange(memory().noted, nullptr);
 }
@@ -111,7 +124,7 @@ Argument IndexedElements::argument(const Kept& kept) const {
 
 // Otherwise it is a view of x, and writes into it reach x.
 bool IndexedElements::is_copy() const {
-  return std::ranges::any_of(indices_, [](const Kept& kept) {
+  return !flipped_.empty() || std::ranges::any_of(indices_, [](const Kept& kept) {
     return kept.kind == Index::Kind::tensor || kept.kind == Index::Kind::integers;
   });
 }
@@ -119,6 +132,11 @@ bool IndexedElements::is_copy() const {
 void IndexedElements::assign(const Operand& value, SourceLocation at) const {
   if (!is_copy()) {
     copy_(result_, value, at);
+  } else if (!flipped_.empty()) {
+    const Tensor given = converted(value, x_, at);
+    const Tensor spread = expand(given, x_.shape(), at);
+    const Tensor forward = flip(spread, flipped_, at);
+    copy_(x_, forward, at);
   } else {
     SmallVector<Argument, 6> list;
     for (const Kept& kept : indices_) list.push_back(argument(kept));

@@ -14,6 +14,9 @@ class IndexedElements {
   /// back twice.
   static void note(const Tensor& x, std::span<const Index* const> indices, const Tensor& result,
                    std::shared_ptr<const IndexedElements> outer);
+  /// Notes that `result` is flip(view, dims), where `view` shares memory with x.
+  static void note_flipped(const Tensor& view, const Dims& dims, const Tensor& result,
+                           std::shared_ptr<const IndexedElements> outer);
   /// Removes and returns the note for this result; null for other tensors.
   static std::shared_ptr<const IndexedElements> take(const Tensor& result);
   /// Discards the note.
@@ -34,9 +37,12 @@ class IndexedElements {
   };
   Argument argument(const Kept&) const;
   bool is_copy() const;
+  static IndexedElements& start_note(const Tensor& x, const Tensor& result,
+                                     std::shared_ptr<const IndexedElements> outer);
 
   Tensor x_, result_;
   std::vector<Kept> indices_;
+  Dims flipped_;  // for note_flipped(): there are no indices
   std::shared_ptr<const IndexedElements> outer_;
 };
 

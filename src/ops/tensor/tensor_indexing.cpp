@@ -8,6 +8,7 @@
 #include "ops/generated/symbols.h"
 #include "ops/indexing/indexing_rules.h"
 #include "ops/tensor/indexed_elements.h"
+#include "ops/tensor/negative_steps.h"
 #include "support/base/deferred_error.h"
 #include "support/text/text.h"
 
@@ -19,9 +20,22 @@ bool is_mask(const Argument& index) {
 }
 bool is_list(const Argument& index) { return index.is_tensor() || index.kind() == Argument::Kind::integers; }
 
+// A copy, as that of a list: an assignment to it writes back.
+Tensor indexed_backwards(const Tensor& x, std::span<const Argument> list, SourceLocation at) {
+  std::shared_ptr<const IndexedElements> outer = IndexedElements::take(x);
+  const ForwardIndices forward = forward_indices(x, list, at);
+  const Argument arguments[] = {x, std::span<const Argument>(forward.indices)};
+  const Tensor view = dispatch(getitem_symbol, arguments, at);
+  const Dims flipped(forward.flipped);
+  const Tensor result = flip(view, flipped, at);
+  IndexedElements::note_flipped(view, flipped, result, std::move(outer));
+  return result;
+}
+
 Tensor indexed(const Tensor& x, std::span<const Argument> list, std::span<const Index* const> indices) {
   // While tracing, writing to a complete tensor gives its handle a new value, so the handle must be returned itself.
   if (innermost_interpreter() && is_whole(list)) return x;
+  if (x.defined() && has_negative_step(list)) return indexed_backwards(x, list, indices[0]->at());
   std::shared_ptr<const IndexedElements> outer = IndexedElements::take(x);
   const Argument arguments[] = {x, list};
   Tensor result;
