@@ -352,7 +352,7 @@ struct UpsampleOptions {
 struct Upsample {
   UpsampleOptions options;
   Upsample() = default;
-  Upsample(const UpsampleOptions& options) : options(options) {}
+  Upsample(UpsampleOptions options) : options(std::move(options)) {}
   Tensor operator()(const Tensor& x, SourceLocation at = SourceLocation::here()) const;
   static void parts(auto& layer, auto&& member) {
     member("size", layer.options.size.all());

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <vector>
+#include <utility>
 
 #include <fulgurite/detail/given.h>
 #include <fulgurite/source_location.h>
@@ -37,7 +38,7 @@ Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const std::vecto
 struct CTCLoss {
   CTCLossOptions options;
   CTCLoss() = default;
-  CTCLoss(const CTCLossOptions& options) : options(options) {}
+  CTCLoss(CTCLossOptions options) : options(std::move(options)) {}
   Tensor operator()(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
                     const Tensor& target_lengths, SourceLocation at = SourceLocation::here()) const;
   Tensor operator()(const Tensor& log_probs, const Tensor& targets, const std::vector<int64_t>& input_lengths,

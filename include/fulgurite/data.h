@@ -265,11 +265,11 @@ class DataLoader {
  private:
   /// Samples in an epoch.
   int64_t samples() const {
-    const int64_t size = static_cast<int64_t>(dataset_.size());
+    const auto size = static_cast<int64_t>(dataset_.size());
     return options_.sampler ? options_.sampler->count(size) : size;
   }
   std::vector<int64_t> order() const {
-    const int64_t size = static_cast<int64_t>(dataset_.size());
+    const auto size = static_cast<int64_t>(dataset_.size());
     return options_.sampler ? options_.sampler->order(size, seed_, epoch_)
                             : data_detail::order_of(size, options_.shuffle, seed_, epoch_);
   }

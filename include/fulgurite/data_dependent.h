@@ -5,6 +5,7 @@
 #include <iterator>
 #include <optional>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <fulgurite/detail/given.h>
@@ -65,7 +66,7 @@ class RowIterator {
   using reference = Tensor;
   using pointer = void;
   RowIterator() = default;
-  RowIterator(const Tensor& tensor, int64_t row) : tensor_(tensor), row_(row) {}
+  RowIterator(Tensor tensor, int64_t row) : tensor_(std::move(tensor)), row_(row) {}
   Tensor operator*() const;
   RowIterator& operator++() {
     ++row_;

@@ -59,7 +59,7 @@ class ConcatDataset {
   auto get(int64_t index) const {
     int64_t rest = index;
     for (const Dataset& dataset : datasets_) {
-      const int64_t count = static_cast<int64_t>(dataset.size());
+      const auto count = static_cast<int64_t>(dataset.size());
       if (rest >= 0 && rest < count) return dataset.get(rest);
       rest -= count;
     }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include <fulgurite/activation_layers.h>
 #include <fulgurite/detail/given.h>
@@ -28,7 +29,7 @@ struct CrossEntropyLossOptions {
 struct CrossEntropyLoss {
   CrossEntropyLossOptions options;
   CrossEntropyLoss() = default;
-  CrossEntropyLoss(const CrossEntropyLossOptions& options) : options(options) {}
+  CrossEntropyLoss(CrossEntropyLossOptions options) : options(std::move(options)) {}
   Tensor operator()(const Tensor& input, const Tensor& target, SourceLocation at = SourceLocation::here()) const;
   static void parts(auto& layer, auto&& member) {
     member("weight", layer.options.weight);
@@ -49,7 +50,7 @@ struct NLLLossOptions {
 struct NLLLoss {
   NLLLossOptions options;
   NLLLoss() = default;
-  NLLLoss(const NLLLossOptions& options) : options(options) {}
+  NLLLoss(NLLLossOptions options) : options(std::move(options)) {}
   Tensor operator()(const Tensor& input, const Tensor& target, SourceLocation at = SourceLocation::here()) const;
   static void parts(auto& layer, auto&& member) {
     member("weight", layer.options.weight);
@@ -67,7 +68,7 @@ struct MSELossOptions {
 struct MSELoss {
   MSELossOptions options;
   MSELoss() = default;
-  MSELoss(const MSELossOptions& options) : options(options) {}
+  MSELoss(MSELossOptions options) : options(std::move(options)) {}
   Tensor operator()(const Tensor& input, const Tensor& target, SourceLocation at = SourceLocation::here()) const;
   static void parts(auto& layer, auto&& member) { member("reduction", layer.options.reduction); }
 };
@@ -81,7 +82,7 @@ struct L1LossLayerOptions {
 struct L1Loss {
   L1LossLayerOptions options;
   L1Loss() = default;
-  L1Loss(const L1LossLayerOptions& options) : options(options) {}
+  L1Loss(L1LossLayerOptions options) : options(std::move(options)) {}
   Tensor operator()(const Tensor& input, const Tensor& target, SourceLocation at = SourceLocation::here()) const;
   static void parts(auto& layer, auto&& member) { member("reduction", layer.options.reduction); }
 };
@@ -96,7 +97,7 @@ struct SmoothL1LossLayerOptions {
 struct SmoothL1Loss {
   SmoothL1LossLayerOptions options;
   SmoothL1Loss() = default;
-  SmoothL1Loss(const SmoothL1LossLayerOptions& options) : options(options) {}
+  SmoothL1Loss(SmoothL1LossLayerOptions options) : options(std::move(options)) {}
   Tensor operator()(const Tensor& input, const Tensor& target, SourceLocation at = SourceLocation::here()) const;
   static void parts(auto& layer, auto&& member) {
     member("reduction", layer.options.reduction);
@@ -114,7 +115,7 @@ struct HuberLossOptions {
 struct HuberLoss {
   HuberLossOptions options;
   HuberLoss() = default;
-  HuberLoss(const HuberLossOptions& options) : options(options) {}
+  HuberLoss(HuberLossOptions options) : options(std::move(options)) {}
   Tensor operator()(const Tensor& input, const Tensor& target, SourceLocation at = SourceLocation::here()) const;
   static void parts(auto& layer, auto&& member) {
     member("reduction", layer.options.reduction);
@@ -132,7 +133,7 @@ struct BCELossOptions {
 struct BCELoss {
   BCELossOptions options;
   BCELoss() = default;
-  BCELoss(const BCELossOptions& options) : options(options) {}
+  BCELoss(BCELossOptions options) : options(std::move(options)) {}
   Tensor operator()(const Tensor& input, const Tensor& target, SourceLocation at = SourceLocation::here()) const;
   static void parts(auto& layer, auto&& member) {
     member("weight", layer.options.weight);
@@ -151,7 +152,7 @@ struct BCEWithLogitsLossOptions {
 struct BCEWithLogitsLoss {
   BCEWithLogitsLossOptions options;
   BCEWithLogitsLoss() = default;
-  BCEWithLogitsLoss(const BCEWithLogitsLossOptions& options) : options(options) {}
+  BCEWithLogitsLoss(BCEWithLogitsLossOptions options) : options(std::move(options)) {}
   Tensor operator()(const Tensor& input, const Tensor& target, SourceLocation at = SourceLocation::here()) const;
   static void parts(auto& layer, auto&& member) {
     member("weight", layer.options.weight);
@@ -170,7 +171,7 @@ struct KLDivLossOptions {
 struct KLDivLoss {
   KLDivLossOptions options;
   KLDivLoss() = default;
-  KLDivLoss(const KLDivLossOptions& options) : options(options) {}
+  KLDivLoss(KLDivLossOptions options) : options(std::move(options)) {}
   Tensor operator()(const Tensor& input, const Tensor& target, SourceLocation at = SourceLocation::here()) const;
   static void parts(auto& layer, auto&& member) {
     member("reduction", layer.options.reduction);
@@ -190,7 +191,7 @@ struct PoissonNLLLossOptions {
 struct PoissonNLLLoss {
   PoissonNLLLossOptions options;
   PoissonNLLLoss() = default;
-  PoissonNLLLoss(const PoissonNLLLossOptions& options) : options(options) {}
+  PoissonNLLLoss(PoissonNLLLossOptions options) : options(std::move(options)) {}
   Tensor operator()(const Tensor& input, const Tensor& target, SourceLocation at = SourceLocation::here()) const;
   static void parts(auto& layer, auto&& member) {
     member("log_input", layer.options.log_input);
@@ -211,7 +212,7 @@ struct GaussianNLLLossOptions {
 struct GaussianNLLLoss {
   GaussianNLLLossOptions options;
   GaussianNLLLoss() = default;
-  GaussianNLLLoss(const GaussianNLLLossOptions& options) : options(options) {}
+  GaussianNLLLoss(GaussianNLLLossOptions options) : options(std::move(options)) {}
   Tensor operator()(const Tensor& input, const Tensor& target, const Tensor& var,
                     SourceLocation at = SourceLocation::here()) const;
   static void parts(auto& layer, auto&& member) {
@@ -231,7 +232,7 @@ struct HingeEmbeddingLossLayerOptions {
 struct HingeEmbeddingLoss {
   HingeEmbeddingLossLayerOptions options;
   HingeEmbeddingLoss() = default;
-  HingeEmbeddingLoss(const HingeEmbeddingLossLayerOptions& options) : options(options) {}
+  HingeEmbeddingLoss(HingeEmbeddingLossLayerOptions options) : options(std::move(options)) {}
   Tensor operator()(const Tensor& input, const Tensor& target, SourceLocation at = SourceLocation::here()) const;
   static void parts(auto& layer, auto&& member) {
     member("margin", layer.options.margin);
@@ -249,7 +250,7 @@ struct MarginRankingLossLayerOptions {
 struct MarginRankingLoss {
   MarginRankingLossLayerOptions options;
   MarginRankingLoss() = default;
-  MarginRankingLoss(const MarginRankingLossLayerOptions& options) : options(options) {}
+  MarginRankingLoss(MarginRankingLossLayerOptions options) : options(std::move(options)) {}
   Tensor operator()(const Tensor& input1, const Tensor& input2, const Tensor& target,
                     SourceLocation at = SourceLocation::here()) const;
   static void parts(auto& layer, auto&& member) {
@@ -271,7 +272,7 @@ struct TripletMarginLossLayerOptions {
 struct TripletMarginLoss {
   TripletMarginLossLayerOptions options;
   TripletMarginLoss() = default;
-  TripletMarginLoss(const TripletMarginLossLayerOptions& options) : options(options) {}
+  TripletMarginLoss(TripletMarginLossLayerOptions options) : options(std::move(options)) {}
   Tensor operator()(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
                     SourceLocation at = SourceLocation::here()) const;
   static void parts(auto& layer, auto&& member) {
@@ -293,7 +294,7 @@ struct CosineEmbeddingLossOptions {
 struct CosineEmbeddingLoss {
   CosineEmbeddingLossOptions options;
   CosineEmbeddingLoss() = default;
-  CosineEmbeddingLoss(const CosineEmbeddingLossOptions& options) : options(options) {}
+  CosineEmbeddingLoss(CosineEmbeddingLossOptions options) : options(std::move(options)) {}
   Tensor operator()(const Tensor& input1, const Tensor& input2, const Tensor& target,
                     SourceLocation at = SourceLocation::here()) const;
   static void parts(auto& layer, auto&& member) {
@@ -311,7 +312,7 @@ struct SoftMarginLossOptions {
 struct SoftMarginLoss {
   SoftMarginLossOptions options;
   SoftMarginLoss() = default;
-  SoftMarginLoss(const SoftMarginLossOptions& options) : options(options) {}
+  SoftMarginLoss(SoftMarginLossOptions options) : options(std::move(options)) {}
   Tensor operator()(const Tensor& input, const Tensor& target, SourceLocation at = SourceLocation::here()) const;
   static void parts(auto& layer, auto&& member) { member("reduction", layer.options.reduction); }
 };
@@ -326,7 +327,7 @@ struct MultiLabelSoftMarginLossOptions {
 struct MultiLabelSoftMarginLoss {
   MultiLabelSoftMarginLossOptions options;
   MultiLabelSoftMarginLoss() = default;
-  MultiLabelSoftMarginLoss(const MultiLabelSoftMarginLossOptions& options) : options(options) {}
+  MultiLabelSoftMarginLoss(MultiLabelSoftMarginLossOptions options) : options(std::move(options)) {}
   Tensor operator()(const Tensor& input, const Tensor& target, SourceLocation at = SourceLocation::here()) const;
   static void parts(auto& layer, auto&& member) {
     member("weight", layer.options.weight);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include <fulgurite/detail/given.h>
 #include <fulgurite/source_location.h>
@@ -67,7 +68,7 @@ Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, const s
 struct MultiMarginLoss {
   MultiMarginOptions options;
   MultiMarginLoss() = default;
-  MultiMarginLoss(const MultiMarginOptions& options) : options(options) {}
+  MultiMarginLoss(MultiMarginOptions options) : options(std::move(options)) {}
   Tensor operator()(const Tensor& input, const Tensor& target, SourceLocation at = SourceLocation::here()) const;
   static void parts(auto& layer, auto&& member) {
     member("p", layer.options.p);
@@ -96,7 +97,7 @@ Tensor triplet_margin_with_distance_loss(const Tensor& anchor, const Tensor& pos
 struct TripletMarginWithDistanceLoss {
   TripletMarginWithDistanceOptions options;
   TripletMarginWithDistanceLoss() = default;
-  TripletMarginWithDistanceLoss(const TripletMarginWithDistanceOptions& options) : options(options) {}
+  TripletMarginWithDistanceLoss(TripletMarginWithDistanceOptions options) : options(std::move(options)) {}
   Tensor operator()(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
                     SourceLocation at = SourceLocation::here()) const;
   static void parts(auto& layer, auto&& member) {
@@ -115,7 +116,7 @@ struct MultiLabelMarginOptions {
 struct MultiLabelMarginLoss {
   MultiLabelMarginOptions options;
   MultiLabelMarginLoss() = default;
-  MultiLabelMarginLoss(const MultiLabelMarginOptions& options) : options(options) {}
+  MultiLabelMarginLoss(MultiLabelMarginOptions options) : options(std::move(options)) {}
   Tensor operator()(const Tensor& input, const Tensor& target, SourceLocation at = SourceLocation::here()) const;
   static void parts(auto& layer, auto&& member) { member("reduction", layer.options.reduction); }
 };

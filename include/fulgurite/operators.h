@@ -58,7 +58,7 @@ Tensor addmv(const Tensor& input, const Tensor& mat, const Tensor& vec, const Op
     const Operand& alpha = detail::one_operand(), SourceLocation at = SourceLocation::here());
 Tensor addmv_(const Tensor& input, const Tensor& mat, const Tensor& vec, const Operand& beta = detail::one_operand(),
     const Operand& alpha = detail::one_operand(), SourceLocation at = SourceLocation::here());
-/// Whether every element is true or not zero, of all or along dimensions. (torch.all)
+/// True if every element is true or not zero, of all or along dimensions. (torch.all)
 Tensor all(const Tensor& input, const Dims& dim = {}, bool keepdim = false, SourceLocation at = SourceLocation::here());
 /// The largest element of all or along dimensions; equal ones share the gradient. (torch.amax)
 Tensor amax(const Tensor& input, const Dims& dim = {}, bool keepdim = false, SourceLocation at =
@@ -66,7 +66,7 @@ Tensor amax(const Tensor& input, const Dims& dim = {}, bool keepdim = false, Sou
 /// The smallest element of all or along dimensions; equal ones share the gradient. (torch.amin)
 Tensor amin(const Tensor& input, const Dims& dim = {}, bool keepdim = false, SourceLocation at =
     SourceLocation::here());
-/// Whether any element is true or not zero, of all or along dimensions. (torch.any)
+/// True if any element is true or not zero, of all or along dimensions. (torch.any)
 Tensor any(const Tensor& input, const Dims& dim = {}, bool keepdim = false, SourceLocation at = SourceLocation::here());
 /// The numbers from start to before end, step apart; with one number, from zero to before it. (torch.arange)
 Tensor arange(const Operand& start, const Operand& end = detail::no_operand(), const Operand& step =
@@ -192,7 +192,7 @@ Tensor concatenate(const std::vector<Tensor>& tensors, Int dim = 0, SourceLocati
 /// Pads with a value and pairs of widths, last dimension first; negative widths cut. (torch.constant_pad_nd)
 Tensor constant_pad_nd(const Tensor& input, const Dims& pad, const Operand& value = detail::zero_operand(),
     SourceLocation at = SourceLocation::here());
-/// The tensor itself where its elements lie in order without gaps, else a copy in which they do.
+/// The tensor itself if its elements are in row-major order without gaps, else a copy that is.
 /// (torch.Tensor.contiguous)
 Tensor contiguous(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// The size of input with the sign of other. (torch.copysign)
@@ -227,7 +227,7 @@ Tensor deg2rad(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor deg2rad_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// The same values without history. (torch.detach)
 Tensor detach(const Tensor& input, SourceLocation at = SourceLocation::here());
-/// Of a matrix its diagonal, of a vector the matrix that has it as its diagonal. (torch.diag)
+/// The diagonal of a matrix, or the matrix that has a vector as its diagonal. (torch.diag)
 Tensor diag(const Tensor& input, Int diagonal = 0, SourceLocation at = SourceLocation::here());
 /// Matrices of zeros, as the dimensions dim1 and dim2, with the last dimension along a diagonal. (torch.diag_embed)
 Tensor diag_embed(const Tensor& input, Int offset = 0, Int dim1 = -2, Int dim2 = -1, SourceLocation at =
@@ -260,7 +260,7 @@ Tensor einsum(std::string_view equation, const std::vector<Tensor>& operands, So
 Tensor empty(const Dims& size, const TensorOptions& options = {}, SourceLocation at = SourceLocation::here());
 /// A tensor like input whose elements may be anything; here they are zeros. (torch.empty_like)
 Tensor empty_like(const Tensor& input, const TensorOptions& options = {}, SourceLocation at = SourceLocation::here());
-/// Whether elements are equal. (torch.eq)
+/// True where elements are equal. (torch.eq)
 Tensor eq(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
 Tensor eq_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
 /// The error function of each element. (torch.erf)
@@ -339,7 +339,7 @@ Tensor full_like(const Tensor& input, const Operand& fill_value, const TensorOpt
 /// For each element of `index`, the element of `input` at that number along `dim` and the same place else.
 /// (torch.gather)
 Tensor gather(const Tensor& input, Int dim, const Tensor& index, SourceLocation at = SourceLocation::here());
-/// Whether input is at least other. (torch.ge)
+/// True where input is at least other. (torch.ge)
 Tensor ge(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
 Tensor ge_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
 /// Another name of torch.outer. (torch.ger)
@@ -350,7 +350,7 @@ Tensor greater_(const Tensor& input, const Operand& other, SourceLocation at = S
 /// Another name of torch.ge. (torch.greater_equal)
 Tensor greater_equal(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
 Tensor greater_equal_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
-/// Whether input is greater than other. (torch.gt)
+/// True where input is greater than other. (torch.gt)
 Tensor gt(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
 Tensor gt_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
 /// 0 where input is negative, values where it is zero, 1 where it is positive. (torch.heaviside)
@@ -396,16 +396,16 @@ Tensor index_put_(const Tensor& input, const std::vector<Tensor>& indices, const
 Tensor index_select(const Tensor& input, Int dim, const Tensor& index, SourceLocation at = SourceLocation::here());
 /// The sum of products along the last dimensions; the product where one has no dimensions. (torch.inner)
 Tensor inner(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
-/// Whether elements are equal, or differ by at most atol + rtol * |other|. (torch.isclose)
+/// True where elements are equal, or differ by at most atol + rtol * |other|. (torch.isclose)
 Tensor isclose(const Tensor& input, const Tensor& other, Float rtol = 1e-05, Float atol = 1e-08, bool equal_nan = false,
     SourceLocation at = SourceLocation::here());
-/// Whether each element is neither infinite nor not a number. (torch.isfinite)
+/// True where an element is neither infinite nor not a number. (torch.isfinite)
 Tensor isfinite(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor isfinite_(const Tensor& input, SourceLocation at = SourceLocation::here());
-/// Whether each element is an infinity. (torch.isinf)
+/// True where an element is an infinity. (torch.isinf)
 Tensor isinf(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor isinf_(const Tensor& input, SourceLocation at = SourceLocation::here());
-/// Whether each element is not a number. (torch.isnan)
+/// True where an element is not a number. (torch.isnan)
 Tensor isnan(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor isnan_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// The Kronecker product: each element of input times the whole of other, laid out as input is. (torch.kron)
@@ -413,7 +413,7 @@ Tensor kron(const Tensor& input, const Tensor& other, SourceLocation at = Source
 /// The k-th smallest element along a dimension, counted from 1, and its place. (torch.kthvalue)
 std::tuple<Tensor, Tensor> kthvalue(const Tensor& input, Int k, Int dim = -1, bool keepdim = false, SourceLocation at =
     SourceLocation::here());
-/// Whether input is at most other. (torch.le)
+/// True where input is at most other. (torch.le)
 Tensor le(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
 Tensor le_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
 /// input + weight * (end - input), exact at both ends. (torch.lerp)
@@ -452,16 +452,16 @@ Tensor logaddexp_(const Tensor& input, const Tensor& other, SourceLocation at = 
 /// At each place the logarithm of the sum of exp of the elements up to it along a dimension, without overflow on the
 /// way. (torch.logcumsumexp)
 Tensor logcumsumexp(const Tensor& input, Int dim, SourceLocation at = SourceLocation::here());
-/// Whether both elements are true or not zero. (torch.logical_and)
+/// True where both elements are true or not zero. (torch.logical_and)
 Tensor logical_and(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
 Tensor logical_and_(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
-/// Whether each element is zero or false. (torch.logical_not)
+/// True where an element is zero or false. (torch.logical_not)
 Tensor logical_not(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor logical_not_(const Tensor& input, SourceLocation at = SourceLocation::here());
-/// Whether either element is true or not zero. (torch.logical_or)
+/// True where either element is true or not zero. (torch.logical_or)
 Tensor logical_or(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
 Tensor logical_or_(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
-/// Whether one of two elements is true or not zero, and the other is not. (torch.logical_xor)
+/// True where one of two elements is true or not zero, and the other is not. (torch.logical_xor)
 Tensor logical_xor(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
 Tensor logical_xor_(const Tensor& input, const Tensor& other, SourceLocation at = SourceLocation::here());
 /// log(x / (1 - x)); with eps of x brought into [eps, 1 - eps]. (torch.logit)
@@ -470,7 +470,7 @@ Tensor logit_(const Tensor& input, std::optional<Float> eps = {}, SourceLocation
 /// The logarithm of the sum of exponentials along dimensions, without overflow. (torch.logsumexp)
 Tensor logsumexp(const Tensor& input, const Dims& dim, bool keepdim = false, SourceLocation at =
     SourceLocation::here());
-/// Whether input is less than other. (torch.lt)
+/// True where input is less than other. (torch.lt)
 Tensor lt(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
 Tensor lt_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
 /// The elements of input, with value where mask holds. (torch.masked_fill)
@@ -491,8 +491,7 @@ Tensor mean(const Tensor& input, const Dims& dim = {}, bool keepdim = false, std
     SourceLocation at = SourceLocation::here());
 /// The middle element, the lower one of two; with a dimension see median(input, dim, keepdim). (torch.median)
 Tensor median(const Tensor& input, SourceLocation at = SourceLocation::here());
-/// Of one-dimensional tensors the grids of their elements; indexing "xy" swaps the first two dimensions.
-/// (torch.meshgrid)
+/// The grids of the elements of one-dimensional tensors; indexing "xy" swaps the first two dimensions. (torch.meshgrid)
 std::vector<Tensor> meshgrid(const std::vector<Tensor>& tensors, std::string_view indexing = {}, SourceLocation at =
     SourceLocation::here());
 /// The smallest element; with a dimension see min(input, dim, keepdim), with a tensor minimum. (torch.min)
@@ -529,7 +528,7 @@ Tensor nan_to_num_(const Tensor& input, std::optional<Float> nan = {}, std::opti
 Tensor nanmedian(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// A view of `length` indexes along a dimension, from `start` on. (torch.narrow)
 Tensor narrow(const Tensor& input, Int dim, Int start, Int length, SourceLocation at = SourceLocation::here());
-/// Whether elements differ. (torch.ne)
+/// True where elements differ. (torch.ne)
 Tensor ne(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
 Tensor ne_(const Tensor& input, const Operand& other, SourceLocation at = SourceLocation::here());
 /// The negative of each element. (torch.neg)
@@ -660,7 +659,7 @@ Tensor sigmoid_(const Tensor& input, SourceLocation at = SourceLocation::here())
 /// -1, 0 or 1 by the sign of each element. (torch.sign)
 Tensor sign(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor sign_(const Tensor& input, SourceLocation at = SourceLocation::here());
-/// Whether each element is negative; -0 is. (torch.signbit)
+/// True where the sign bit of an element is set, as that of -0 is. (torch.signbit)
 Tensor signbit(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor signbit_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// The sine of each element, in radians. (torch.sin)
@@ -1008,15 +1007,15 @@ Tensor gelu(const Tensor& input, std::string_view approximate = "none", SourceLo
 Tensor gelu_(const Tensor& input, std::string_view approximate = "none", SourceLocation at = SourceLocation::here());
 /// The first half along dim times the sigmoid of the second. (torch.nn.functional.glu)
 Tensor glu(const Tensor& input, Int dim = -1, SourceLocation at = SourceLocation::here());
-/// What images or volumes have at the places of a grid, given from -1 to 1, last dimension first; modes bilinear,
-/// nearest, bicubic; outside zeros, border or reflection. (torch.nn.functional.grid_sample)
+/// Samples images or volumes at the points of a grid, from -1 to 1, last dimension first; modes bilinear, nearest,
+/// bicubic; outside zeros, border or reflection. (torch.nn.functional.grid_sample)
 Tensor grid_sample(const Tensor& input, const Tensor& grid, std::string_view mode = "bilinear", std::string_view
     padding_mode = "zeros", std::optional<bool> align_corners = {}, SourceLocation at = SourceLocation::here());
 /// Brings each group of channels of each sample to mean 0 and variance 1, then applies weight and bias by channel.
 /// (torch.nn.functional.group_norm)
 Tensor group_norm(const Tensor& input, Int num_groups, const Tensor& weight = detail::no_tensor(), const Tensor& bias =
     detail::no_tensor(), Float eps = 1e-05, SourceLocation at = SourceLocation::here());
-/// Each element, or zero where it lies within lambd of zero. (torch.nn.functional.hardshrink)
+/// Each element, or zero where its absolute value is at most lambd. (torch.nn.functional.hardshrink)
 Tensor hardshrink(const Tensor& input, Float lambd = 0.5, SourceLocation at = SourceLocation::here());
 Tensor hardshrink_(const Tensor& input, Float lambd = 0.5, SourceLocation at = SourceLocation::here());
 /// x / 6 + 1/2, but not below 0 nor above 1. (torch.nn.functional.hardsigmoid)
@@ -1271,7 +1270,8 @@ Tensor softplus(const Tensor& input, Float beta = 1.0, Float threshold = 20.0, S
     SourceLocation::here());
 Tensor softplus_(const Tensor& input, Float beta = 1.0, Float threshold = 20.0, SourceLocation at =
     SourceLocation::here());
-/// Each element brought closer to zero by lambd; zero where it lies within. (torch.nn.functional.softshrink)
+/// Each element moved toward zero by lambd; zero where its absolute value is at most lambd.
+/// (torch.nn.functional.softshrink)
 Tensor softshrink(const Tensor& input, Float lambd = 0.5, SourceLocation at = SourceLocation::here());
 Tensor softshrink_(const Tensor& input, Float lambd = 0.5, SourceLocation at = SourceLocation::here());
 /// x / (1 + abs(x)). (torch.nn.functional.softsign)
@@ -1445,7 +1445,7 @@ Tensor modified_bessel_k0_(const Tensor& input, SourceLocation at = SourceLocati
 /// The modified Bessel function of the second kind and order 1 of each element. (torch.special.modified_bessel_k1)
 Tensor modified_bessel_k1(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor modified_bessel_k1_(const Tensor& input, SourceLocation at = SourceLocation::here());
-/// The number below which a standard normal one lies with the probability of each element. (torch.special.ndtri)
+/// The quantile of the standard normal distribution at each element, a probability. (torch.special.ndtri)
 Tensor ndtri(const Tensor& input, SourceLocation at = SourceLocation::here());
 Tensor ndtri_(const Tensor& input, SourceLocation at = SourceLocation::here());
 /// Another name of torch.polygamma. (torch.special.polygamma)

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <vector>
+#include <utility>
 
 #include <fulgurite/activation_layers.h>
 #include <fulgurite/tensor.h>
@@ -23,7 +24,7 @@ struct PaddingLayer {
   std::vector<int64_t> padding;
   double value = 0;  // of constant padding
   PaddingLayer() = default;
-  explicit PaddingLayer(int64_t width, double value = 0) : padding(2 * dims, width), value(value) {}
+  explicit PaddingLayer(int64_t width, double value = 0) : padding(size_t{2} * dims, width), value(value) {}
   explicit PaddingLayer(std::vector<int64_t> padding, double value = 0) : padding(std::move(padding)), value(value) {}
   Tensor operator()(const Tensor& x, SourceLocation at = SourceLocation::here()) const;
   static void parts(auto& layer, auto&& member) {
@@ -102,8 +103,8 @@ struct Fold {
   std::vector<int64_t> output_size, kernel_size;
   WindowOptions options;
   Fold() = default;
-  Fold(std::vector<int64_t> output_size, std::vector<int64_t> kernel_size, const WindowOptions& options = {})
-      : output_size(std::move(output_size)), kernel_size(std::move(kernel_size)), options(options) {}
+  Fold(std::vector<int64_t> output_size, std::vector<int64_t> kernel_size, WindowOptions options = {})
+      : output_size(std::move(output_size)), kernel_size(std::move(kernel_size)), options(std::move(options)) {}
   Fold(std::vector<int64_t> output_size, int64_t kernel_size, const WindowOptions& options = {})
       : Fold(std::move(output_size), std::vector<int64_t>{kernel_size, kernel_size}, options) {}
   Tensor operator()(const Tensor& x, SourceLocation at = SourceLocation::here()) const;
@@ -120,8 +121,8 @@ struct Unfold {
   std::vector<int64_t> kernel_size;
   WindowOptions options;
   Unfold() = default;
-  explicit Unfold(std::vector<int64_t> kernel_size, const WindowOptions& options = {})
-      : kernel_size(std::move(kernel_size)), options(options) {}
+  explicit Unfold(std::vector<int64_t> kernel_size, WindowOptions options = {})
+      : kernel_size(std::move(kernel_size)), options(std::move(options)) {}
   explicit Unfold(int64_t kernel_size, const WindowOptions& options = {})
       : Unfold(std::vector<int64_t>{kernel_size, kernel_size}, options) {}
   Tensor operator()(const Tensor& x, SourceLocation at = SourceLocation::here()) const;

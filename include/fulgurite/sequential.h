@@ -43,6 +43,7 @@ class AnyLayer {
  public:
   AnyLayer() = default;
   template <layer_detail::Layer T>
+  // NOLINTNEXTLINE(bugprone-forwarding-reference-overload): the concept excludes AnyLayer
   AnyLayer(T&& layer) : holder_(std::make_unique<Holder<std::decay_t<T>>>(std::forward<T>(layer))) {}
   AnyLayer(const AnyLayer& other) : holder_(other.holder_ ? other.holder_->copy() : nullptr) {}
   AnyLayer(AnyLayer&&) noexcept = default;

@@ -194,9 +194,9 @@ def jit(
     """`target` compiled: a function over tensors of Fulgurite, or a function or `nn.Module` of PyTorch. Also a
     decorator.
 
-    Arguments are tensors, numbers, strings, None, and tuples, lists and dictionaries of these; what is no tensor is a
-    constant that
-    the program is compiled for. With `cache="symbolic values"` (or `dynamic=True`) sizes and numbers are symbols.
+    Arguments are tensors, numbers, strings, None, and tuples, lists and dictionaries of these; a value that is not a
+    tensor is a constant that the program is compiled for. With `cache="symbolic values"` (or `dynamic=True`) sizes
+    and numbers are symbols.
     """
     if target is None:
         options = {
@@ -255,7 +255,7 @@ def last_backward_traces(f: Any) -> list[Trace]:
 
 
 def last_prologue_traces(f: Any) -> list[Trace]:
-    """What takes the arguments apart and checks them."""
+    """The steps that flatten the arguments and check them."""
     return function_of(f).last_prologue_traces()
 
 

@@ -8,7 +8,7 @@ LEAF = "leaf"
 
 
 class Spec(NamedTuple):
-    """What holds the leaves: a kind, what is known of it, and the same of its parts."""
+    """The structure around the leaves: a kind of container, its keys or type, and the structures of its items."""
 
     kind: Any
     detail: Any

@@ -1,4 +1,4 @@
-"""What of a function is supported: all of it at once."""
+"""A report of everything in a function that is supported or not."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Report:
 
 
 def supported(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Report:
-    """Runs `f` eagerly and writes down every operator with who runs it, and every call that fails, with its Python
-    line.
+    """Runs `f` eagerly and lists every operator with the library that runs it, and every call that fails, with its
+    Python line.
 
     A function of PyTorch is recorded instead: what the report names would be run by PyTorch.
     """

@@ -1,4 +1,4 @@
-"""What `fulgurite.Tensor` has beside what the extension gives it: operators as methods, indexing, NumPy and DLPack."""
+"""Members of `fulgurite.Tensor` that are written in Python: operators as methods, indexing, NumPy and DLPack."""
 
 from __future__ import annotations
 

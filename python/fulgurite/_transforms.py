@@ -46,7 +46,7 @@ class _Linearized:
         self.result = _pytree.unflatten(self.out_spec, iter(self.out))
 
     def gradients(self, cotangents: list[Tensor | None], wrt: Sequence[int]) -> list[Any]:
-        """The gradients of the arguments `wrt`, each of the argument's structure; None where a leaf is no tensor."""
+        """The gradients of the arguments `wrt`, each of the argument's structure; None where a leaf is not a tensor."""
         found: list[Any] = [None] * len(self.leaves)
         for place, gradient in zip(self.places, self.pull(cotangents)):
             found[place] = gradient

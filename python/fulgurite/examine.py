@@ -1,7 +1,7 @@
 """Questions about traces and about what ran: `examine.get_fusion_symbols(trace)`, `examine.kernel_source(f,
 "fusion0")`.
 
-What is asked of a compiled function is about its last call.
+Results for a compiled function are about its last call.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def fusion_inputs(f: Any, fusion: str) -> list[dict[str, Any]]:
 
 
 def fusion_report(f: Any, fusion: str) -> str:
-    """What a fusion moves and computes in one run, and how long that takes."""
+    """The memory that a fusion moves and the operations that it computes in one run, and their time."""
     return _core.fusion_report(function_of(f), fusion)
 
 
@@ -63,7 +63,7 @@ def run_slice(
 
 
 def memory(trace: Trace) -> dict[str, Any]:
-    """What a trace keeps in memory while it runs, in bytes; "text" is the table by lines."""
+    """The memory that a trace keeps while it runs, in bytes; "text" is the table by lines."""
     return _core.memory(trace)
 
 

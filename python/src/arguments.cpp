@@ -60,7 +60,7 @@ void Arguments::add(nb::handle object, const Tensor& tensor) {
   objects_.push_back(object);
 }
 
-// Tensors of other libraries that lie in each other's memory become views of one storage: what is written into one is
+// Tensors of other libraries that share memory become views of one storage: a write into one is
 // seen in the other.
 void Arguments::join_overlapping() {
   std::vector<Range> ranges;

@@ -10,7 +10,7 @@ class Arguments {
 
   const std::vector<Value>& values() const { return values_; }
   const std::vector<Tensor>& members() const { return members_; }
-  /// Of the object that a result is, if it is one of the tensors given.
+  /// The object that a result is, if it is one of the tensors given.
   nb::object object_of(const Tensor& result) const;
   /// The tensors written since they were imported, by place among all tensors: those of the arguments, then the
   /// members.

@@ -1,5 +1,5 @@
 #pragma once
-// What the parts of the extension share.
+// Declarations that the parts of the extension share.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -34,7 +34,7 @@ void bind_examine(nb::module_&);
 void bind_command_line(nb::module_&);
 
 /// A tensor over the memory of any object that speaks DLPack; None is the undefined tensor. TypeError where it does not
-/// or lies elsewhere.
+/// or is on another device.
 Tensor import_tensor(nb::handle object);
 /// An object of the type whose exchange table was set, without history; None of the undefined tensor.
 nb::object export_tensor(const Tensor&);

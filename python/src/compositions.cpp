@@ -1,4 +1,4 @@
-// The library's functions that are no operators of their own but composed of some, by the names of PyTorch's operators.
+// The library's functions that are composed of operators, by the names of PyTorch's operators.
 #include "bridge.h"
 
 namespace fulgurite_python {

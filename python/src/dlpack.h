@@ -28,7 +28,7 @@ struct View {
   int64_t* strides;
   uint64_t byte_offset;
 };
-/// Of versions before 1.0; the capsule's name is "dltensor".
+/// For versions before 1.0; the capsule's name is "dltensor".
 struct OldManaged {
   View view;
   void* context;

@@ -6,7 +6,7 @@ namespace fulgurite_python {
 
 namespace {
 
-/// What a trace knows of a tensor; its repr is its name.
+/// A tensor of a trace: its name and type; its repr is its name.
 struct TensorDescription {
   Value value;
 };

@@ -32,7 +32,7 @@ Value list_value(nb::handle sequence) {
   return Value(std::move(items));
 }
 
-/// What torch and numpy call their types, without either.
+/// The names of types in torch and numpy, without importing either.
 std::optional<Value> value_by_name_of_type(nb::handle object) {
   const std::string type = name_of_type(object);
   if (type == "torch.dtype" || type == "numpy.dtype" || type.starts_with("numpy.dtypes."))

@@ -9,7 +9,7 @@ import re
 import sys
 
 LONGEST_LINE = 120
-FOLDERS = ["include", "src", "tests", "tools", "benchmarks", "examples", "cmake"]
+FOLDERS = ["include", "src", "tests", "tools", "benchmarks", "examples", "cmake", "python"]
 # The rules themselves, programs that use names as they were, and expected or foreign text.
 EXEMPT = re.compile(
     r"^(tests/lint/|tests/install/consumer/published/|tests/headers/deprecated_names\.cpp$)|\.(txt|json|safetensors|svg|css|html)$"
@@ -127,6 +127,8 @@ PYTHON = re.compile(
     r"|(?P<comment>#[^\n]*)",
     re.S,
 )
+# The sentences of operators' records, from which the public headers are made.
+DOCUMENTATION = re.compile(r'\.documentation\s*=\s*((?:"(?:\\.|[^"\\])*"\s*)+)')
 CMAKE = re.compile(r'(?P<string>"(?:\\.|[^"\\])*")|(?P<comment>#[^\n]*)|(?P<raw>(?!))', re.S)
 
 
@@ -164,6 +166,9 @@ class File:
                     self.comments.append((line + offset, stripped))
             elif found["raw"]:
                 self.texts.update(range(line, line + found.group().count("\n") + 1))
+        for found in DOCUMENTATION.finditer(text) if pattern is CPP else ():
+            line = text.count("\n", 0, found.start(1)) + 1
+            self.comments.append((line, "".join(re.findall(r'"((?:\\.|[^"\\])*)"', found[1]))))
         code.append(text[at:])
         self.code = "".join(code).split("\n")
 

@@ -19,6 +19,8 @@ PLANTED = [
     ("opening", "tools/a.py", "# Which file it is\n"),
     ("opening", "tests/a/a.py", '"""What the check does."""\n'),
     ("opening", "cmake/a.cmake", "# What is installed.\n"),
+    ("opening", "src/ops/a.cpp", '    .documentation =\n        "Whether elements "\n        "are equal.",\n'),
+    ("opening", "python/fulgurite/a.py", 'def f():\n    """What a graph holds."""\n'),
     ("is no", "src/ir/a.cpp", "// The result is no view of it.\n"),
     ("is no", "src/ir/a.cpp", "// They are no tensors.\n"),
     ("who", "src/ir/a.cpp", "// The executor who claimed it.\n"),

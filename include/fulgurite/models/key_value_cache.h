@@ -48,7 +48,7 @@ inline void write_rows(Tensor cached, const Tensor& positions, const Tensor& row
 inline Tensor causal_mask(const Tensor& row_positions, const Tensor& column_positions, int64_t window = 0) {
   const Tensor by_batch = row_positions.dim() == 1 ? row_positions : unsqueeze(row_positions, 1);
   const Tensor row = unsqueeze(by_batch, -1);
-  const Tensor is_before = column_positions <= row;
+  Tensor is_before = column_positions <= row;
   if (window == 0) return is_before;
   const Tensor is_near = column_positions > row - window;
   return logical_and(is_before, is_near);

@@ -295,7 +295,7 @@ TABLE[A.layer_norm.default] = lambda a, k, at: call("nn.functional.layer_norm", 
 
 
 def is_mutable(target: Any) -> bool:
-    """Whether an overload writes into an argument."""
+    """Returns True if an overload writes into an argument."""
     schema = getattr(target, "_schema", None)
     return schema is not None and schema.is_mutable
 

@@ -26,9 +26,9 @@ _cuts: list[str] = []
 def backend(
     module: torch.fx.GraphModule, example_inputs: list[Any], options: dict[str, Any] | None = None, **more: Any
 ) -> Callable[..., Any]:
-    """What `torch.compile(m, backend="fulgurite", options={...})` calls with each graph.
+    """The function that `torch.compile(m, backend="fulgurite", options={...})` calls with each graph.
 
-    Options: fallback ("eager", "inductor" or "error"): who runs what is not ours; executors, cache,
+    Options: fallback ("eager", "inductor" or "error"), for operators that Fulgurite lacks; executors, cache,
     associate_forward, memory_budget as of
     `fulgurite.jit`; min_part: the least number of calls that a part of a cut graph has; quiet: no line on stderr for
     a cut.
@@ -257,12 +257,12 @@ def set_as_default() -> None:
 
 
 def programs() -> list[Program]:
-    """What was compiled, in order: for `fulgurite.last_traces` and `fulgurite.examine`."""
+    """The compiled functions, in order: for `fulgurite.last_traces` and `fulgurite.examine`."""
     return list(_programs)
 
 
 def report() -> str:
-    """What ran on PyTorch instead, why and where; of every graph since the process began, or reset()."""
+    """The operators that ran on PyTorch instead, why and where, of every graph since the process began, or reset()."""
     lines = [f"{len(_programs)} programs compiled"]
     return "\n".join(lines + (_cuts or ["nothing fell back"]))
 

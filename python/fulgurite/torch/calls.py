@@ -30,7 +30,7 @@ DTYPE: dict[torch.dtype, Dtype] = {
 }
 TORCH_DTYPE = {ours: theirs for theirs, ours in DTYPE.items()}
 FLOATING = {Dtype.float64, Dtype.float32, Dtype.bfloat16, Dtype.float16}
-# Keywords that say where and how a result lies, which our operators decide themselves.
+# Keywords for the layout and memory of a result, which our operators decide themselves.
 DROPPED = {
     "device",
     "layout",
@@ -69,7 +69,7 @@ def method(*names: str) -> Callable[[Handler], Handler]:
     return add
 
 
-# What is done before elements are read, for which the recorded piece ends and is run; of each recording.
+# Functions to call before elements are read, at which the recorded subgraph ends and is run; by recording.
 BEFORE_READS: list[Callable[[], None]] = []
 
 
@@ -105,7 +105,7 @@ def write(x: Tensor, value: Any, at: At) -> Tensor:
 
 
 def has_tensor(values: Iterable[Any]) -> bool:
-    """Whether one of our tensors is among these values."""
+    """Returns True if one of our tensors is among these values."""
     for value in values:
         if isinstance(value, Tensor):
             return True
@@ -119,7 +119,7 @@ _parameters: dict[str, list[str]] = {}
 
 
 def known(name: str) -> bool:
-    """Whether there is an operator of this name, or one that it is the in-place form of."""
+    """Returns True if there is an operator of this name, or one of which it is the in-place form."""
     found = _known.get(name)
     if found is None:
         found = _known[name] = _core.has_operator(name)
@@ -218,7 +218,7 @@ _FROM_LAYERS = ("torch.nn.functional.", "torch.linalg.")
 
 
 def takes_arguments_of(name: str, overload: Any) -> bool:
-    """Whether our operator has the parameters of an overload of ATen in its order; `torch.svd` is not
+    """Returns True if our operator has the parameters of an overload of ATen in its order; `torch.svd` is not
     `torch.linalg.svd`."""
     ours = parameters(name)
     theirs = [a.name for a in overload._schema.arguments if not a.kwarg_only]
@@ -226,8 +226,8 @@ def takes_arguments_of(name: str, overload: Any) -> bool:
 
 
 def agrees(name: str, target: Any) -> bool:
-    """Whether an operator of ours is a function of PyTorch of the same name. Those of layers and of linear algebra are
-    often not: their parameters are compared."""
+    """Returns True if an operator of ours is a function of PyTorch of the same name. Those of layers and of linear
+    algebra are often not: their parameters are compared."""
     base = name if known(name) else name[:-1]
     module = builtins.getattr(target, "__module__", None) or ""
     if "functional" in module or "linalg" in module or not _core.signature(base).startswith(_FROM_LAYERS):
@@ -257,7 +257,7 @@ def resolve(target: Any) -> str | None:
 
 
 def whole_name(target: Any) -> str:
-    """What a report calls a function."""
+    """The name of a function in a report."""
     return f"{builtins.getattr(target, '__module__', '') or 'torch'}.{builtins.getattr(target, '__name__', target)}"
 
 

@@ -82,7 +82,7 @@ def unwrap(tree: Any) -> Any:
 
 
 class Met(BaseException):
-    """Raised for tensors that need a gradient and are no arguments: they become inputs of a new recording."""
+    """Raised for tensors that need a gradient and are not arguments: they become inputs of a new recording."""
 
     def __init__(self, *tensors: torch.Tensor) -> None:
         super().__init__()
@@ -217,7 +217,7 @@ def _any_proxy(tree: Any) -> bool:
 
 
 def _may_write(name: str, func: Any, kwargs: Any) -> bool:
-    """Whether a call writes into a tensor, or into the statistics of a layer."""
+    """Returns True if a call writes into a tensor, or into the statistics of a layer."""
     in_place = name.endswith("_") and not name.endswith("__")
     written = in_place or name in _WRITES or kwargs.get("out") is not None or kwargs.get("inplace", False)
     return written or (isinstance(func, torch._ops.OpOverload) and aten.is_mutable(func))

@@ -47,7 +47,7 @@ class Members:
         return [store[key] for store, key in self.slots]
 
     def modes(self) -> tuple[bool, ...]:
-        """Which parts are in training."""
+        """The modules that are in training mode."""
         return tuple([m.training for m in self.modules])
 
     def check(self) -> None:
@@ -62,7 +62,7 @@ class Members:
 
 
 class Door:
-    """What a compiled function does with arguments of PyTorch."""
+    """The handling of PyTorch's arguments in a compiled function."""
 
     def __init__(self, owner: Compiled) -> None:
         self.owner = owner

@@ -27,8 +27,8 @@ def _without_data(value: Any) -> Any:
 
 
 def eager_error(func: Any, args: Any, kwargs: Any) -> Exception | None:
-    """What PyTorch raises for a call with tensors of these sizes and dtypes; None where it raises nothing, or does not
-    know without the elements."""
+    """The error that PyTorch raises for a call with tensors of these sizes and dtypes; None where it raises nothing, or
+    depends on the elements."""
     args, kwargs = _pytree.tree_map(_without_data, (list(args), dict(kwargs)))
     try:
         with torch.no_grad():

@@ -39,12 +39,12 @@ def _source_name(node: torch.fx.Node) -> str:
 
 
 def example_of(node: torch.fx.Node) -> Any:
-    """What Dynamo knows of a node's result."""
+    """Dynamo's example of a node's result."""
     return node.meta.get("example_value", node.meta.get("val"))
 
 
 def runs_as_torch(graph: torch.fx.Graph) -> bool:
-    """Whether a graph has layers of functorch, whose functions must run as PyTorch's code on proxies."""
+    """Returns True if a graph has layers of functorch, whose functions must run as PyTorch's code on proxies."""
     marks = ("functorch", "_saved_tensors_hooks", "_autograd_grad")
     names = [f"{getattr(n.target, '__module__', '')} {n.target}" for n in graph.nodes if n.op == "call_function"]
     return any(mark in name for mark in marks for name in names)

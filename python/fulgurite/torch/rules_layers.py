@@ -130,7 +130,7 @@ def safe_softmax(at: At, self: Tensor, dim: int, dtype: Any = None) -> Tensor:
 
 
 def _starts(samples: Tensor, size: int, wanted: int, kernel: int, at: At) -> Tensor:
-    """Where the windows begin that random numbers [..., 1] choose: [..., wanted]."""
+    """The first index of each window that random numbers [..., 1] choose: [..., wanted]."""
     if wanted == 1:
         return call("full_like", [samples, float(size - kernel)], {}, at)
     step = (size - kernel) / (wanted - 1)

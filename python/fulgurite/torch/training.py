@@ -1,8 +1,8 @@
 """Training through PyTorch's engine: one autograd.Function around a forward and its backward, and one around each
 derivative of it.
 
-What the backward needs goes through `save_for_backward`: PyTorch's version checks, saved-tensor hooks and checkpoints
-see it.
+Tensors that the backward needs go through `save_for_backward`, where PyTorch's version checks, saved-tensor hooks and
+checkpoints see them.
 """
 
 from __future__ import annotations

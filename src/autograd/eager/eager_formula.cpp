@@ -1,6 +1,7 @@
 #include "autograd/eager/eager_formula.h"
 
 #include <bit>
+#include <utility>
 
 #include <fulgurite/error.h>
 #include <fulgurite/symbol.h>
@@ -30,7 +31,7 @@ bool makes_numbers(const BoundSymbol& bound) {
 
 }  // namespace
 
-EagerFormula::EagerFormula(const Trace& trace) : trace_(trace) {
+EagerFormula::EagerFormula(Trace trace) : trace_(std::move(trace)) {
   for (const Value& input : input_values(trace_))
     if (!is_number(input)) inputs_.push_back(input);
   results_ = returned_values(trace_);

@@ -13,7 +13,7 @@ namespace fulgurite {
 class EagerFormula {
  public:
   /// Takes a claimed trace; values fixed while recording become conditions. Throws if the trace needs a program.
-  explicit EagerFormula(const Trace&);
+  explicit EagerFormula(Trace);
 
   /// Computes the gradients, undefined if there is none. Returns false if the values violate the conditions or a kernel
   /// does not support them.

@@ -133,7 +133,7 @@ std::unique_ptr<EagerFunction::Backward> EagerFunction::make_backward(uint64_t o
   auto out = std::make_unique<Backward>();
   PipelineOptions options = options_;
   if (needed != differentiable_)
-    options.transforms.push_back(
+    options.transforms.emplace_back(
         [&](const Trace& joint) { return only_needed_gradients(joint, needed, input_positions_); });
   out->compiled = compile(trace, true, options);
   if (is_for_pattern_) {
@@ -264,7 +264,7 @@ std::shared_ptr<EagerFunction> EagerFunctionShard::add(CallKey key, std::shared_
   static const int64_t max_bytes = cache_bytes() / static_cast<int64_t>(shard_count);
   const int64_t more = function->bytes() + static_cast<int64_t>(sizeof(CallKey) + sizeof(Known));
   const auto [known, is_new] = functions.emplace(std::move(key), Known{std::move(function), more, ++uses});
-  const std::shared_ptr<EagerFunction> result = known->second.function;
+  std::shared_ptr<EagerFunction> result = known->second.function;
   if (is_new && (bytes += more) > max_bytes) make_room();
   return result;
 }

@@ -152,7 +152,7 @@ class SliceNode final : public TracedNode {
 };
 
 Tensor BaseSlice::of(const Tensor& base) const {
-  const Tensor view = make_view(base.impl()->storage, sizes, strides, base.impl()->offset + offset, dtype);
+  Tensor view = make_view(base.impl()->storage, sizes, strides, base.impl()->offset + offset, dtype);
   view.impl()->base = base.impl();
   view.impl()->base_history = base.impl()->history;
   if (grad_enabled() && base.requires_grad())

@@ -13,7 +13,7 @@ namespace fulgurite {
 namespace {
 
 Tensor own_copy(const Tensor& gradient) {
-  const Tensor copy = make_tensor(gradient.impl()->sizes, gradient.dtype(), gradient.device());
+  Tensor copy = make_tensor(gradient.impl()->sizes, gradient.dtype(), gradient.device());
   copy_elements(gradient, copy);
   return copy;
 }

@@ -42,7 +42,7 @@ void SavedTensor::pack(const Tensor& tensor) {
 Tensor SavedTensor::elements(const std::string& saved_by) const {
   if (packed_) {
     const GradModeScope no_grad(false);
-    const Tensor tensor = packed_->packing->unpack(packed_->value);
+    Tensor tensor = packed_->packing->unpack(packed_->value);
     if (!tensor.defined()) throw UserError(text::cat("SavedTensorsHooks: unpack gave no tensor for ", saved_by));
     return tensor;
   }
@@ -66,7 +66,7 @@ void SavedTensor::keep_elements_of(const Storage& storage) {
 }
 
 Tensor SavedTensor::with_history(Node& node) const {
-  const Tensor elements = this->elements(node.name());
+  Tensor elements = this->elements(node.name());
   if (!elements.defined() || origin_ == Origin::inside || !is_floating(elements.dtype())) return elements;
   Tensor tensor = without_history(elements);
   if (origin_ == Origin::output) {

@@ -76,7 +76,7 @@ void set_gradient(const Tensor& tensor, Tensor gradient) {
 Tensor make_zeros(const TensorType& type) {
   Sizes sizes;
   for (const Int size : type.shape) sizes.push_back(size.hint());
-  const Tensor zeros = make_tensor(sizes, type.dtype, type.device);
+  Tensor zeros = make_tensor(sizes, type.dtype, type.device);
   const TensorImpl& impl = *zeros.impl();
   std::memset(impl.data(), 0, static_cast<size_t>(impl.numel() * size_of(impl.dtype)));
   return zeros;

@@ -12,7 +12,7 @@ namespace {
 /// In a function with graph breaks, the tensor that an argument's handle stands for: that one has the gradient.
 Tensor given(const Tensor& handle) {
   for (const Recorder* i = innermost_recorder(); i != nullptr; i = i->outer_recorder())
-    if (const Tensor concrete = i->concrete_of(handle); !concrete.is_same(handle)) return concrete;
+    if (Tensor concrete = i->concrete_of(handle); !concrete.is_same(handle)) return concrete;
   return handle;
 }
 

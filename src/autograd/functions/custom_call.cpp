@@ -77,7 +77,7 @@ std::vector<Tensor> call_custom_function(const BoundSymbol& custom, std::span<co
   return call.run([&](autograd::Context& context, const std::vector<Tensor>& given) {
     std::vector<Tensor> all(arguments.begin(), arguments.end());
     for (size_t i = 0; i < positions.size(); ++i) all[positions[i]] = given[i];
-    const std::vector<Tensor> results = evaluate(forward, all);
+    std::vector<Tensor> results = evaluate(forward, all);
     all.insert(all.end(), results.begin(), results.end());
     std::vector<Tensor> saved, constants;
     for (const Value& value : backward->saved) saved.push_back(all[by_id.at(value.proxy_id())]);

@@ -70,7 +70,7 @@ std::string read_text(const std::string& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) throw UserError("there is no file or folder " + path);
-  const std::string text = fs::is_directory(status) ? read_folder(path) : read_bytes(path);
+  std::string text = fs::is_directory(status) ? read_folder(path) : read_bytes(path);
   if (text.empty()) throw UserError(path + " holds no text");
   if (const int64_t bad = first_bad_byte(text); bad >= 0)
     throw UserError(path + " is not UTF-8 text: the byte at " + std::to_string(bad) +

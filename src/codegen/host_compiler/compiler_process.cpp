@@ -2,13 +2,13 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 
@@ -125,7 +125,7 @@ std::string find_program(const std::string& name) {
   std::string folders = path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin";
   for (size_t at = 0; at <= folders.size();) {
     const size_t end = std::min(folders.find(':', at), folders.size());
-    const std::string candidate = folders.substr(at, end - at) + "/" + name;
+    std::string candidate = folders.substr(at, end - at) + "/" + name;
     if (end > at && access(candidate.c_str(), X_OK) == 0) return candidate;
     at = end + 1;
   }

@@ -112,7 +112,7 @@ std::string LibraryCache::find(const std::string& key, std::string& problem) con
   struct stat status;
   if (folder_.empty() || stat(folder_.c_str(), &status) != 0) return {};
   if (!prepare(problem)) return {};
-  const std::string path = text::cat(folder_, "/", key, ".so");
+  std::string path = text::cat(folder_, "/", key, ".so");
   const File file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (file.get() < 0) {
     if (errno != ENOENT) problem = because("cannot read", path);
@@ -140,7 +140,7 @@ std::string LibraryCache::find(const std::string& key, std::string& problem) con
 
 std::string LibraryCache::new_file(const std::string& suffix, std::string& problem) const {
   if (!prepare(problem)) return {};
-  const std::string path = text::cat(folder_, "/new-", getpid(), "-", context().new_files.fetch_add(1), suffix);
+  std::string path = text::cat(folder_, "/new-", getpid(), "-", context().new_files.fetch_add(1), suffix);
   unlink(path.c_str());  // of an earlier process with the same number
   const File file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (file.get() < 0) {
@@ -166,7 +166,7 @@ std::string LibraryCache::store(const std::string& path, const std::string& key,
       return {};
     }
   }
-  const std::string final_path = text::cat(folder_, "/", key, ".so");
+  std::string final_path = text::cat(folder_, "/", key, ".so");
   if (rename(path.c_str(), final_path.c_str()) != 0) {
     problem = because("cannot write", final_path);
     return {};

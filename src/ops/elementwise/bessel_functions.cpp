@@ -253,7 +253,7 @@ constinit const Symbol special_erfcx_symbol{
 
 constinit const Symbol special_ndtri_symbol{
     .signature = "torch.special.ndtri(Tensor input) -> Tensor",
-    .documentation = "The number below which a standard normal one lies with the probability of each element.",
+    .documentation = "The quantile of the standard normal distribution at each element, a probability.",
     .infer = infer_floating,
     .gradient =
         [](Gradient& g) {

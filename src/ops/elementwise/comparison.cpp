@@ -9,7 +9,7 @@ namespace fulgurite {
 
 constinit const Symbol eq_symbol{
     .signature = "torch.eq(Tensor input, Operand other) -> Tensor",
-    .documentation = "Whether elements are equal.",
+    .documentation = "True where elements are equal.",
     .infer = infer_comparison,
     .traits = {.pointwise = true, .not_differentiable = true},
     .semantics = {.equality = true},
@@ -17,7 +17,7 @@ constinit const Symbol eq_symbol{
 
 constinit const Symbol ne_symbol{
     .signature = "torch.ne(Tensor input, Operand other) -> Tensor",
-    .documentation = "Whether elements differ.",
+    .documentation = "True where elements differ.",
     .infer = infer_comparison,
     .traits = {.pointwise = true, .not_differentiable = true},
     .semantics = {.equality = true},
@@ -25,49 +25,49 @@ constinit const Symbol ne_symbol{
 
 constinit const Symbol lt_symbol{
     .signature = "torch.lt(Tensor input, Operand other) -> Tensor",
-    .documentation = "Whether input is less than other.",
+    .documentation = "True where input is less than other.",
     .infer = infer_comparison,
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 
 constinit const Symbol le_symbol{
     .signature = "torch.le(Tensor input, Operand other) -> Tensor",
-    .documentation = "Whether input is at most other.",
+    .documentation = "True where input is at most other.",
     .infer = infer_comparison,
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 
 constinit const Symbol gt_symbol{
     .signature = "torch.gt(Tensor input, Operand other) -> Tensor",
-    .documentation = "Whether input is greater than other.",
+    .documentation = "True where input is greater than other.",
     .infer = infer_comparison,
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 
 constinit const Symbol ge_symbol{
     .signature = "torch.ge(Tensor input, Operand other) -> Tensor",
-    .documentation = "Whether input is at least other.",
+    .documentation = "True where input is at least other.",
     .infer = infer_comparison,
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 
 constinit const Symbol logical_and_symbol{
     .signature = "torch.logical_and(Tensor input, Tensor other) -> Tensor",
-    .documentation = "Whether both elements are true or not zero.",
+    .documentation = "True where both elements are true or not zero.",
     .infer = infer_comparison,
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 
 constinit const Symbol logical_or_symbol{
     .signature = "torch.logical_or(Tensor input, Tensor other) -> Tensor",
-    .documentation = "Whether either element is true or not zero.",
+    .documentation = "True where either element is true or not zero.",
     .infer = infer_comparison,
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 
 constinit const Symbol logical_xor_symbol{
     .signature = "torch.logical_xor(Tensor input, Tensor other) -> Tensor",
-    .documentation = "Whether one of two elements is true or not zero, and the other is not.",
+    .documentation = "True where one of two elements is true or not zero, and the other is not.",
     .infer = infer_comparison,
     .traits = {.pointwise = true, .not_differentiable = true},
 };
@@ -96,7 +96,7 @@ constinit const Symbol bitwise_xor_symbol{
 constinit const Symbol isclose_symbol{
     .signature =
         "torch.isclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor",
-    .documentation = "Whether elements are equal, or differ by at most atol + rtol * |other|.",
+    .documentation = "True where elements are equal, or differ by at most atol + rtol * |other|.",
     .decompose =
         [](Arguments a, Results& out, SourceLocation at) {
           const Tensor x = a[0].tensor(), y = a[1].tensor();

@@ -128,7 +128,7 @@ constinit const Symbol hardswish_symbol{
 
 constinit const Symbol hardshrink_symbol{
     .signature = "torch.nn.functional.hardshrink(Tensor input, float lambd=0.5) -> Tensor",
-    .documentation = "Each element, or zero where it lies within lambd of zero.",
+    .documentation = "Each element, or zero where its absolute value is at most lambd.",
     .infer = infer_activation<0>,
     .decompose =
         [](Arguments a, Results& out, SourceLocation at) {
@@ -144,7 +144,7 @@ constinit const Symbol hardshrink_symbol{
 
 constinit const Symbol softshrink_symbol{
     .signature = "torch.nn.functional.softshrink(Tensor input, float lambd=0.5) -> Tensor",
-    .documentation = "Each element brought closer to zero by lambd; zero where it lies within.",
+    .documentation = "Each element moved toward zero by lambd; zero where its absolute value is at most lambd.",
     .infer =
         [](Arguments a, InferredTypes& types) {
           require(a[1].floating() >= 0, "lambd must not be negative: ", a[1].floating().hint());

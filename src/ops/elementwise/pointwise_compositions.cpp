@@ -99,7 +99,7 @@ constinit const Symbol rad2deg_symbol{
 
 constinit const Symbol signbit_symbol{
     .signature = "torch.signbit(Tensor input) -> Tensor",
-    .documentation = "Whether each element is negative; -0 is.",
+    .documentation = "True where the sign bit of an element is set, as that of -0 is.",
     .decompose = [](Arguments a, Results& out, SourceLocation at) { out.push_back(is_negative(a[0].tensor(), at)); },
     .traits = {.pointwise = true, .not_differentiable = true},
 };

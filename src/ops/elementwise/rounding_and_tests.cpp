@@ -49,28 +49,28 @@ constinit const Symbol sign_symbol{
 
 constinit const Symbol isnan_symbol{
     .signature = "torch.isnan(Tensor input) -> Tensor",
-    .documentation = "Whether each element is not a number.",
+    .documentation = "True where an element is not a number.",
     .infer = infer_boolean,
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 
 constinit const Symbol isinf_symbol{
     .signature = "torch.isinf(Tensor input) -> Tensor",
-    .documentation = "Whether each element is an infinity.",
+    .documentation = "True where an element is an infinity.",
     .infer = infer_boolean,
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 
 constinit const Symbol isfinite_symbol{
     .signature = "torch.isfinite(Tensor input) -> Tensor",
-    .documentation = "Whether each element is neither infinite nor not a number.",
+    .documentation = "True where an element is neither infinite nor not a number.",
     .infer = infer_boolean,
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 
 constinit const Symbol logical_not_symbol{
     .signature = "torch.logical_not(Tensor input) -> Tensor",
-    .documentation = "Whether each element is zero or false.",
+    .documentation = "True where an element is zero or false.",
     .infer = infer_boolean,
     .traits = {.pointwise = true, .not_differentiable = true},
 };

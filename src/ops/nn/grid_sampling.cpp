@@ -260,7 +260,7 @@ constinit const Symbol grid_sample_symbol{
         "torch.nn.functional.grid_sample(Tensor input, Tensor grid, str mode='bilinear', str padding_mode='zeros', "
         "bool? align_corners=None) -> Tensor",
     .documentation =
-        "What images or volumes have at the places of a grid, given from -1 to 1, last dimension first; modes "
+        "Samples images or volumes at the points of a grid, from -1 to 1, last dimension first; modes "
         "bilinear, nearest, bicubic; outside zeros, border or reflection.",
     .infer = infer_grid_sample,
     .decompose = decompose_grid_sample,

@@ -110,14 +110,14 @@ constinit const Symbol prod_symbol{
 
 constinit const Symbol any_symbol{
     .signature = "torch.any(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor",
-    .documentation = "Whether any element is true or not zero, of all or along dimensions.",
+    .documentation = "True if any element is true or not zero, of all or along dimensions.",
     .infer = infer_truth,
     .traits = {.reduction = true, .not_differentiable = true},
 };
 
 constinit const Symbol all_symbol{
     .signature = "torch.all(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor",
-    .documentation = "Whether every element is true or not zero, of all or along dimensions.",
+    .documentation = "True if every element is true or not zero, of all or along dimensions.",
     .infer = infer_truth,
     .traits = {.reduction = true, .not_differentiable = true},
 };

@@ -134,7 +134,7 @@ constinit const Symbol diag_embed_symbol{
 
 constinit const Symbol diag_symbol{
     .signature = "torch.diag(Tensor input, int diagonal=0) -> Tensor",
-    .documentation = "Of a matrix its diagonal, of a vector the matrix that has it as its diagonal.",
+    .documentation = "The diagonal of a matrix, or the matrix that has a vector as its diagonal.",
     .decompose =
         [](Arguments a, Results& out, SourceLocation at) {
           const Tensor& x = a[0].tensor();

@@ -178,7 +178,7 @@ constinit const Symbol vstack_symbol{
 constinit const Symbol meshgrid_symbol{
     .signature = "torch.meshgrid(Tensor[] tensors, *, str? indexing=None) -> Tensor[]",
     .documentation =
-        "Of one-dimensional tensors the grids of their elements; indexing \"xy\" swaps the first two dimensions.",
+        "The grids of the elements of one-dimensional tensors; indexing \"xy\" swaps the first two dimensions.",
     .decompose =
         [](Arguments a, Results& out, SourceLocation at) {
           const auto tensors = a[0].tensors();

@@ -183,7 +183,7 @@ constinit const Symbol prims_slice_symbol{
 
 constinit const Symbol contiguous_symbol{
     .signature = "torch.Tensor.contiguous(Tensor input) -> Tensor",
-    .documentation = "The tensor itself where its elements lie in order without gaps, else a copy in which they do.",
+    .documentation = "The tensor itself if its elements are in row-major order without gaps, else a copy that is.",
     .infer = [](Arguments a, InferredTypes& out) { out.push_back(like(a[0].tensor(), a[0].tensor().shape())); },
     .gradient = [](Gradient& g) { g.set(0, g.cotangent()); },
     .view =

@@ -27,12 +27,12 @@ constinit const Symbol number_symbols[] = {
     number_record("prims.maximum_number(float a, float b) -> ()", "The larger number.", "max({0}, {1})"),
     number_record("prims.square_root_number(float a) -> ()", "The square root.", "math.sqrt({0})"),
     number_record("prims.float_number(float a) -> ()", "An integer as a float.", "float({0})"),
-    number_record("prims.equal_numbers(float a, float b) -> ()", "Whether two numbers are equal.", "({0} == {1})"),
-    number_record("prims.not_equal_numbers(float a, float b) -> ()", "Whether two numbers differ.", "({0} != {1})"),
-    number_record("prims.less_numbers(float a, float b) -> ()", "Whether a is less than b.", "({0} < {1})"),
-    number_record("prims.less_equal_numbers(float a, float b) -> ()", "Whether a is at most b.", "({0} <= {1})"),
-    number_record("prims.greater_numbers(float a, float b) -> ()", "Whether a is greater than b.", "({0} > {1})"),
-    number_record("prims.greater_equal_numbers(float a, float b) -> ()", "Whether a is at least b.", "({0} >= {1})"),
+    number_record("prims.equal_numbers(float a, float b) -> ()", "True if two numbers are equal.", "({0} == {1})"),
+    number_record("prims.not_equal_numbers(float a, float b) -> ()", "True if two numbers differ.", "({0} != {1})"),
+    number_record("prims.less_numbers(float a, float b) -> ()", "True if a is less than b.", "({0} < {1})"),
+    number_record("prims.less_equal_numbers(float a, float b) -> ()", "True if a is at most b.", "({0} <= {1})"),
+    number_record("prims.greater_numbers(float a, float b) -> ()", "True if a is greater than b.", "({0} > {1})"),
+    number_record("prims.greater_equal_numbers(float a, float b) -> ()", "True if a is at least b.", "({0} >= {1})"),
     number_record("prims.not_number(bool a) -> ()", "Logical negation.", "(not {0})"),
 };
 
