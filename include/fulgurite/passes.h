@@ -32,7 +32,7 @@ class Passes {
   std::vector<std::string> names() const;
 
   /// Adds a pass directly before or after another one. Ops that a pass after "claims" adds are claimed after it.
-  /// UserError if there is no pass `other`, if `name` is taken, before the first pass and after the last one.
+  /// UserError for an unknown `other`, for a name in use, and for a position before the first pass or after the last.
   Passes& insert_before(std::string_view other, std::string_view name, Transform pass,
                         SourceLocation at = SourceLocation::here());
   Passes& insert_after(std::string_view other, std::string_view name, Transform pass,

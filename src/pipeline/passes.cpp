@@ -46,7 +46,7 @@ using List = std::vector<NamedPass>;
 List::iterator find(List& list, std::string_view name, SourceLocation at) {
   const auto found = std::ranges::find(list, name, &NamedPass::name);
   if (found == list.end())
-    throw UserError(text::cat("there is no pass \"", name, "\"; the passes are ",
+    throw UserError(text::cat("unknown pass \"", name, "\"; the passes are ",
                               text::join(list, [](const NamedPass& pass) { return pass.name; })),
                     at);
   return found;

@@ -4,6 +4,7 @@
 
 #include "ir/analysis/operation_count.h"
 #include "ops/core/dispatch.h"
+#include "tracing/argument_value.h"
 
 namespace fulgurite {
 
@@ -53,30 +54,7 @@ class OuterInterpreter final : public Interpreter {
 namespace {
 
 Value value_of(const Argument& argument) {
-  const auto list_of = [](const auto& items) {
-    std::vector<Value> values;
-    for (const auto& item : items) values.push_back(Value(item));
-    return Value(std::move(values));
-  };
-  switch (argument.kind()) {
-    case Argument::Kind::none: return {};
-    case Argument::Kind::tensor: return argument.tensor();
-    case Argument::Kind::integer: return argument.integer();
-    case Argument::Kind::floating: return argument.floating();
-    case Argument::Kind::boolean: return argument.boolean();
-    case Argument::Kind::string: return argument.string();
-    case Argument::Kind::dtype: return argument.dtype();
-    case Argument::Kind::device: return argument.device();
-    case Argument::Kind::slice: return argument.slice();
-    case Argument::Kind::ellipsis: return Ellipsis;
-    case Argument::Kind::tensors: return list_of(argument.tensors());
-    case Argument::Kind::integers: return list_of(argument.integers());
-    case Argument::Kind::floatings: return list_of(argument.floatings());
-    case Argument::Kind::list: break;
-  }
-  std::vector<Value> values;
-  for (const Argument& item : argument.list()) values.push_back(value_of(item));
-  return values;
+  return value_of_argument(argument, [](const Tensor& tensor) { return Value(tensor); });
 }
 
 std::vector<Tensor> as_vector(const Results& results) { return {results.begin(), results.end()}; }

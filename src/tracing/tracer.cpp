@@ -1,3 +1,4 @@
+#include "tracing/argument_value.h"
 #include "tracing/tracer.h"
 
 #include <algorithm>
@@ -148,37 +149,7 @@ Value Tracer::value_of(const Tensor& tensor) {
 }
 
 Value Tracer::value_of(const Argument& argument) {
-  switch (argument.kind()) {
-    case Argument::Kind::none: return {};
-    case Argument::Kind::tensor: return value_of(argument.tensor());
-    case Argument::Kind::integer: return argument.integer();
-    case Argument::Kind::floating: return argument.floating();
-    case Argument::Kind::boolean: return argument.boolean();
-    case Argument::Kind::string: return argument.string();
-    case Argument::Kind::dtype: return argument.dtype();
-    case Argument::Kind::device: return argument.device();
-    case Argument::Kind::slice: return argument.slice();
-    case Argument::Kind::ellipsis: return Ellipsis;
-    case Argument::Kind::tensors: {
-      std::vector<Value> items;
-      for (const Tensor& tensor : argument.tensors()) items.push_back(value_of(tensor));
-      return items;
-    }
-    case Argument::Kind::integers: {
-      std::vector<Value> items;
-      for (const Int n : argument.integers()) items.emplace_back(n);
-      return items;
-    }
-    case Argument::Kind::floatings: {
-      std::vector<Value> items;
-      for (const Float n : argument.floatings()) items.emplace_back(n);
-      return items;
-    }
-    case Argument::Kind::list: break;
-  }
-  std::vector<Value> items;
-  for (const Argument& item : argument.list()) items.push_back(value_of(item));
-  return items;
+  return value_of_argument(argument, [&](const Tensor& tensor) { return value_of(tensor); });
 }
 
 void Tracer::begin_scope() {

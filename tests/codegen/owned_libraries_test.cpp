@@ -1,24 +1,12 @@
 // Libraries of compiled kernels: open while a kernel of them is owned.
-#include <fstream>
-#include <set>
-
 #include "codegen/host_compiler/compile_kernels.h"
-#include "codegen/host_compiler/library_cache.h"
+#include "support/open_libraries.h"
 #include "support/test.h"
 
 using namespace fulgurite;
 using namespace fulgurite::test;
 
 namespace {
-
-size_t open_libraries() {
-  const std::string folder = codegen::default_cache_folder();
-  std::ifstream maps("/proc/self/maps");
-  std::set<std::string> found;
-  for (std::string line; std::getline(maps, line);)
-    if (const size_t at = line.find(folder); at != std::string::npos) found.insert(line.substr(at));
-  return found.size();
-}
 
 /// A kernel that stores a number into the first operand.
 codegen::KernelSource storing(const std::string& name, int number) {

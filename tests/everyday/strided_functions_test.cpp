@@ -96,7 +96,8 @@ TEST("as_strided refuses views outside of the tensor") {
         as_strided_scatter(x, m, {2, 3}, {1, 1});
       },
       "more than one element of the tensor that is written refers to a single place in memory");
-  expect_error([&] { jit([](const Tensor& t) { return as_strided(t, {2}, {1}, 1); })(x); },
-               "as_strided: where an argument or a view lies in its storage is not known inside a traced function; "
-               "leave storage_offset out to begin at the tensor's first element");
+  expect_error(
+      [&] { jit([](const Tensor& t) { return as_strided(t, {2}, {1}, 1); })(x); },
+      "as_strided: the position of an argument or a view in its storage is not known inside a traced function; "
+      "leave storage_offset out to begin at the tensor's first element");
 }

@@ -13,7 +13,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -21,7 +20,7 @@
 #include <fulgurite/fulgurite.h>
 
 #include "codegen/gemm/gemm_kernel.h"
-#include "codegen/host_compiler/library_cache.h"
+#include "support/open_libraries.h"
 
 namespace fulgurite {
 
@@ -45,16 +44,6 @@ Settings read(int argc, char** argv) {
   if (settings.threads < 1 || settings.functions < 4 || settings.kernels < 1)
     std::exit((std::fputs("dropped_functions: the numbers must be positive\n", stderr), 2));
   return settings;
-}
-
-/// The libraries of the kernel cache that are mapped into the process.
-size_t open_libraries() {
-  const std::string folder = codegen::default_cache_folder();
-  std::ifstream maps("/proc/self/maps");
-  std::set<std::string> found;
-  for (std::string line; std::getline(maps, line);)
-    if (const size_t at = line.find(folder); at != std::string::npos) found.insert(line.substr(at));
-  return found.size();
 }
 
 double resident_megabytes() {
@@ -117,7 +106,7 @@ void call_and_drop(int64_t number, const Settings& settings, Counts& counts) {
   if (examine::fusion_names(f).empty()) ++counts.without_kernels;
   if (!is_right(x.grad(), text, constant, x, weight)) ++counts.wrong;
   if (number % 64 != 0) return;
-  const size_t open = open_libraries();
+  const size_t open = test::open_libraries();
   for (size_t most = counts.max_open; open > most && !counts.max_open.compare_exchange_weak(most, open);) {
   }
 }
@@ -140,7 +129,7 @@ int main(int argc, char** argv) {
   const double before = resident_megabytes();
   run(settings, settings.functions / 4, settings.functions, counts);
   const double growth = resident_megabytes() - before;
-  const size_t open = open_libraries(), max_open = counts.max_open;
+  const size_t open = test::open_libraries(), max_open = counts.max_open;
   const auto as_long = [](auto number) { return static_cast<long>(number); };
   std::printf("%ld functions, %ld wrong, %ld without kernels, %.1f MB at a quarter, %.1f MB more at the end, ",
               as_long(settings.functions), as_long(counts.wrong.load()), as_long(counts.without_kernels.load()), before,

@@ -90,7 +90,7 @@ Made make_optimizer(const Words& w, const Tensor& x) {
   if (w.name == "Rprop") return make<optim::Rprop>(x, common<optim::RpropOptions>(w));
   if (w.name == "ASGD") return make<optim::ASGD>(x, common<optim::ASGDOptions>(w));
   if (w.name == "Adafactor") return make<optim::Adafactor>(x, common<optim::AdafactorOptions>(w));
-  throw UserError("there is no optimizer " + w.name, SourceLocation::here());
+  throw UserError("unknown optimizer " + w.name, SourceLocation::here());
 }
 
 using Plan = std::unique_ptr<optim::Schedule>;

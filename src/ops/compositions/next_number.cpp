@@ -60,10 +60,6 @@ void check_numbers(const Tensor& input, const Tensor& other, SourceLocation at) 
   }
 }
 
-}  // namespace
-
-namespace {
-
 /// The value, with the gradient of `source` where the mask holds. Adding -0 changes no number, not even -0.
 Tensor with_gradient_of(const Tensor& source, const Tensor& mask, const Tensor& value, SourceLocation at) {
   const Tensor kept = where(mask, source, 0, at);

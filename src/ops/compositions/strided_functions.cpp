@@ -87,7 +87,7 @@ void check_input(const char* name, const Tensor& input, std::optional<int64_t> s
   if (const Recorder* const recording = is_proxy(input) ? recording_of(input) : nullptr;
       recording && !recording->is_contiguous(input))
     throw UserError(text::cat(name,
-                              ": where an argument or a view lies in its storage is not known inside a traced "
+                              ": the position of an argument or a view in its storage is not known inside a traced "
                               "function; leave storage_offset out to begin at the tensor's first element"),
                     at);
 }
