@@ -1,6 +1,7 @@
 """Runs the program and looks at what it says and writes."""
 
 import os
+import pathlib
 import resource
 import signal
 import subprocess
@@ -58,6 +59,8 @@ class Cli:
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith("FULGURITE_")}
         # An allocation that cannot be made fails with AddressSanitizer as it does without.
         self.environment["ASAN_OPTIONS"] = self.environment.get("ASAN_OPTIONS", "") + ":allocator_may_return_null=1"
+        suppressions = pathlib.Path(__file__).with_name("tsan_suppressions.txt")
+        self.environment["TSAN_OPTIONS"] = self.environment.get("TSAN_OPTIONS", "") + f":suppressions={suppressions}"
         self.text = folder / "text.txt"
         self.text.write_text(TEXT)
         self.made = 0
