@@ -31,7 +31,7 @@ def is_generated(name):
 def format_errors(names):
     chosen = [name for name in names if name.endswith((".cpp", ".h", ".js")) and not is_generated(name)]
     command = ["clang-format", "--dry-run", "-Werror", *chosen]
-    return chosen and subprocess.run(command, cwd=ROOT).returncode
+    return subprocess.run(command, cwd=ROOT).returncode if chosen else 0
 
 
 def ruff_errors(names):
