@@ -5,8 +5,6 @@
 
 #include <fulgurite/symbol.h>
 
-#include "codegen/host_compiler/kernel_header.h"
-#include "codegen/render/vector_target.h"
 #include "ir/analysis/trace_values.h"
 #include "ir/printing/print_common.h"
 #include "ops/generated/symbols.h"
@@ -20,23 +18,22 @@ using Kind = KernelValue::Kind;
 
 bool is_stored(Dtype dtype) { return dtype == Dtype::f32 || dtype == Dtype::bf16 || dtype == Dtype::f16; }
 
-std::string loaded(Dtype dtype, size_t matrix) {
-  return text::cat("load(at.of<const ", element_text(dtype), ">(launch, ", matrix, "), at)");
-}
-/// An expression over values with these names.
-std::string named(const ScalarExpr& expression, std::initializer_list<std::string> names) {
-  return render(expression, vector_target, [&](int k) -> const std::string& { return names.begin()[k]; });
-}
 ScalarExpr floats(int k) { return operand(k, Lanes::floats); }
-/// The GEMM's sums with its bias.
-ScalarExpr biased(bool has_bias) { return has_bias ? floats(0) + floats(1) : floats(0); }
-/// A bias as the GEMM adds it.
-std::string loaded_bias(Dtype bias, size_t matrix, std::optional<Dtype> number) {
+
+/// A GEMM's bias, the first operand, as the GEMM adds it: `number` is the dtype of its other operands.
+EpilogueValue bias_value(Dtype bias, std::optional<Dtype> number) {
   const bool is_rounded = number && is_half(*number) && *number != bias;
-  return named(is_rounded ? rounded_to(floats(0), *number) : floats(0), {loaded(bias, matrix)});
+  return {.name = "bias", .operand = 0, .expression = is_rounded ? rounded_to(floats(0), *number) : floats(0)};
 }
-std::string stored(Dtype dtype, size_t matrix, std::string_view value) {
-  return text::cat("store(at.of<", element_text(dtype), ">(launch, ", matrix, "), at, ", value, ");");
+/// The GEMM's sums with its bias, which is the value 0, rounded to 16 bits if `number` is given.
+ScalarExpr biased(bool has_bias, std::optional<Dtype> number) {
+  const ScalarExpr sums = has_bias ? floats(0) + floats(1) : floats(0);
+  return number ? rounded_to(sums, *number) : sums;
+}
+SmallVector<int, 4> values_of_biased(bool has_bias) {
+  SmallVector<int, 4> values{gemm_sums};
+  if (has_bias) values.push_back(0);
+  return values;
 }
 
 // The loop dimensions along which it varies, as bits.
@@ -57,7 +54,7 @@ void name_operators(const BoundSymbol& bound, std::unordered_map<std::string, st
 class EpilogueLowering {
  public:
   EpilogueLowering(const EpilogueOps& ops, Kernel kernel)
-      : ops_(ops), kernel_(std::move(kernel)), names_(kernel_.values.size()) {
+      : ops_(ops), kernel_(std::move(kernel)), indices_(kernel_.values.size()) {
     for (const BoundSymbol* op : ops.loop_nest.ops) name_operators(*op, operators_);
   }
 
@@ -66,16 +63,11 @@ class EpilogueLowering {
     if (!out_.reason.empty()) return std::move(out_);
     const std::vector<int> stored_values = list_results();
     out_.epilogue.name = function_name();
-    out_.epilogue.has_angles = header_parts(kernel_).has_angles;
+    add_gemm();
     list_operands();
     for (int i = 0; i < count(); ++i) define(i);
-    size_t matrix = 0;
-    GemmEpilogue& epilogue = out_.epilogue;
-    for (const int i : stored_values) {
-      const Dtype dtype = epilogue.results[matrix];
-      epilogue.statements.push_back(stored(dtype, matrix, i < 0 ? gemm_name_ : names_[i]));
-      ++matrix;
-    }
+    for (const int i : stored_values)
+      out_.epilogue.stores.push_back({floats(0), {i < 0 ? gemm_ : indices_[static_cast<size_t>(i)]}});
     return std::move(out_);
   }
 
@@ -152,77 +144,67 @@ class EpilogueLowering {
         parts, [](const std::string& part) { return part; }, "_");
   }
 
-  void list_operands() {
+  // The GEMM's result, as the program's other operators see it.
+  void add_gemm() {
     GemmEpilogue& epilogue = out_.epilogue;
-    gemm_name_ = "sums";
-    if (ops_.bias) {
+    const bool has_bias = ops_.bias.has_value();
+    if (has_bias) {
       epilogue.operands.push_back({*ops_.bias, true});
-      epilogue.statements.push_back(text::cat("const Floats ", free_name("bias"), " = ",
-                                              loaded_bias(*ops_.bias, epilogue.results.size(), rounded_number()), ";"));
+      epilogue.values.push_back(bias_value(*ops_.bias, rounded_number()));
     }
-    if (ops_.bias || rounded_number()) {
-      const ScalarExpr value = biased(ops_.bias.has_value());
-      gemm_name_ = free_name(ops_.product->symbol->name());
-      epilogue.statements.push_back(
-          text::cat("const Floats ", gemm_name_, " = ",
-                    named(rounded_number() ? rounded_to(value, *rounded_number()) : value, {"sums", "bias"}), ";"));
-    }
+    if (!has_bias && !rounded_number()) return;
+    gemm_ = add({.name = std::string(ops_.product->symbol->name()),
+                 .expression = biased(has_bias, rounded_number()),
+                 .values = values_of_biased(has_bias)});
+  }
+
+  void list_operands() {
     for (const KernelValue& value : kernel_.values) {
       if (value.kind != Kind::input || is_gemm(value)) continue;
-      epilogue.operands.push_back(
+      out_.epilogue.operands.push_back(
           {value.dtype, dimensions_of(input_of(value)) == last_dimension() && kernel_.dimensions > 1});
       out_.operands.push_back(input_of(value).proxy);
     }
   }
 
-  void define(int i) {
-    const KernelValue& value = kernel_.values[i];
-    if (is_gemm(value)) {
-      names_[i] = gemm_name_;
-      return;
-    }
-    GemmEpilogue& epilogue = out_.epilogue;
-    if (value.kind == Kind::input) {
-      const auto at =
-          std::ranges::find(out_.operands, input_of(value).proxy) - out_.operands.begin() + (ops_.bias ? 1 : 0);
-      names_[i] = free_name(epilogue.operands[static_cast<size_t>(at)].is_row ? "row" : "other");
-      epilogue.statements.push_back(text::cat("const ", lanes_text(value.lanes), " ", names_[i], " = ",
-                                              loaded(value.dtype, epilogue.results.size() + static_cast<size_t>(at)),
-                                              ";"));
-      return;
-    }
-    if (value.expression.is(ScalarOp::operand)) {
-      names_[i] = names_[static_cast<size_t>(value.operands[0])];
-      return;
-    }
-    const auto made = operators_.find(value.name);
-    names_[i] = free_name(made == operators_.end() ? "value" : made->second);
-    epilogue.statements.push_back(
-        text::cat("const ", lanes_text(value.lanes), " ", names_[i], " = ",
-                  render(value.expression, vector_target,
-                         [&](int k) -> const std::string& { return names_[static_cast<size_t>(value.operands[k])]; }),
-                  ";"));
+  int add(EpilogueValue value) {
+    out_.epilogue.values.push_back(std::move(value));
+    return static_cast<int>(out_.epilogue.values.size()) - 1;
   }
 
-  // Avoids names of the kernel header, which the value would shadow.
-  std::string free_name(std::string_view wanted) {
-    std::string name(wanted);
-    const auto is_taken = [&](const std::string& it) {
-      return it == "sums" || it == "at" || it == "launch" || it == "first" || it == "last" || is_name_of_header(it) ||
-             std::ranges::find(taken_, it) != taken_.end();
-    };
-    for (int more = 2; is_taken(name); ++more)
-      name = is_name_of_header(wanted) && more == 2 ? text::cat(wanted, "_") : text::cat(wanted, "_", more);
-    taken_.push_back(name);
-    return name;
+  void define(int i) {
+    const KernelValue& value = kernel_.values[static_cast<size_t>(i)];
+    indices_[static_cast<size_t>(i)] = is_gemm(value)                           ? gemm_
+                                       : value.kind == Kind::input              ? load(value)
+                                       : value.expression.is(ScalarOp::operand) ? index_of_operand(value, 0)
+                                                                                : compute(value);
+  }
+  int index_of_operand(const KernelValue& value, size_t k) const {
+    return indices_[static_cast<size_t>(value.operands[k])];
+  }
+  int load(const KernelValue& value) {
+    const auto position = std::ranges::find(out_.operands, input_of(value).proxy) - out_.operands.begin();
+    const int operand_index = static_cast<int>(position) + (ops_.bias ? 1 : 0);
+    const bool is_row = out_.epilogue.operands[static_cast<size_t>(operand_index)].is_row;
+    return add({.name = is_row ? "row" : "other",
+                .lanes = value.lanes,
+                .operand = operand_index,
+                .expression = operand(0, value.lanes)});
+  }
+  int compute(const KernelValue& value) {
+    const auto made = operators_.find(value.name);
+    EpilogueValue out{.name = made == operators_.end() ? "value" : made->second,
+                      .lanes = value.lanes,
+                      .expression = value.expression};
+    for (size_t k = 0; k < value.operands.size(); ++k) out.values.push_back(index_of_operand(value, k));
+    return add(std::move(out));
   }
 
   const EpilogueOps& ops_;
   const Kernel kernel_;
-  std::vector<std::string> names_;  // by value
-  std::vector<std::string> taken_;
+  std::vector<int> indices_;  // by the kernel's value: the epilogue's
   std::unordered_map<std::string, std::string> operators_;
-  std::string gemm_name_;
+  int gemm_ = gemm_sums;
   LoweredEpilogue out_;
 };
 
@@ -234,12 +216,11 @@ GemmEpilogue plain_epilogue(Dtype result, std::optional<Dtype> bias, std::option
   if (bias) {
     epilogue.operands = {{*bias, true}};
     epilogue.name = text::cat("add_", *bias);
-    epilogue.statements.push_back(text::cat("const Floats bias = ", loaded_bias(*bias, 1, number), ";"));
+    epilogue.values.push_back(bias_value(*bias, number));
   }
-  const ScalarExpr value = biased(bias.has_value());
   const bool is_widened = number && is_half(*number) && result != *number;
-  epilogue.statements.push_back(
-      stored(result, 0, named(is_widened ? rounded_to(value, *number) : value, {"sums", "bias"})));
+  epilogue.stores.push_back(
+      {biased(bias.has_value(), is_widened ? number : std::nullopt), values_of_biased(bias.has_value())});
   return epilogue;
 }
 

@@ -3,27 +3,11 @@
 #include <string>
 #include <vector>
 
+#include "codegen/ir/gemm_epilogue.h"
 #include "codegen/lowering/lower_group.h"
 
 namespace fulgurite::codegen {
 
-/// The epilogue of a GEMM, run on sixteen complete sums at a time: its operands, its statements, its results.
-struct GemmEpilogue {
-  struct Operand {
-    Dtype dtype = Dtype::f32;
-    bool is_row = false;  // one row for all; else it has the result's sizes
-
-    friend bool operator==(const Operand&, const Operand&) = default;
-  };
-  std::vector<Dtype> results;
-  std::vector<Operand> operands;
-  std::string name;  // part of the function's: "add_f32_gelu"
-  // over `sums`, the position `at` and the launch, whose matrices are the results, then the operands
-  std::vector<std::string> statements;
-  bool has_angles = false;  // they need the kernel header's tangents, arcs and remainders
-
-  friend bool operator==(const GemmEpilogue&, const GemmEpilogue&) = default;
-};
 constexpr size_t max_gemm_matrices = 16;
 
 /// An epilogue that stores the sums, plus a row added to each row of them. `number`: the dtype of the program's matmul,
@@ -47,11 +31,12 @@ struct LoweredEpilogue {
 };
 /// In f32:
 ///
-///   t2 = linear(t0, t_w, t_b)             const Floats bias = load(at.of<const float>(launch, 2), at);
-///   t3 = gelu(t2)                   ->    const Floats linear = sums + bias;
-///                                         const Floats gelu_ = gelu(linear);
-///                                         store(at.of<float>(launch, 0), at, linear);
-///                                         store(at.of<float>(launch, 1), at, gelu_);
+///   t2 = linear(t0, t_w, t_b)             %0 = load operand 0  # bias
+///   t3 = gelu(t2)                   ->    %1 = add(sums, %0)  # linear
+///                                         %2 = gelu(%1)  # gelu
+///                                         store %1 to result 0
+///                                         store %2 to result 1
+///
 /// 16-bit values are rounded, including the GEMM's. Supports operands and results of f32, bf16 and f16, and masks as
 /// operands.
 LoweredEpilogue lower_epilogue(const EpilogueOps&, OpExpressions&);

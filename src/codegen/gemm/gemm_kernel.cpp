@@ -47,9 +47,9 @@ KernelSource multiplying_source(const GemmForm& form, int other) {
   std::string body = text::cat(
       "  multiply_blocks<", element_text(form.left), ", ", element_text(form.number),
       ">(launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {\n");
-  for (const std::string& statement : epilogue.statements) body += text::cat("    ", statement, "\n");
+  for (const std::string& statement : vector_epilogue(epilogue)) body += text::cat("    ", statement, "\n");
   KernelSource source = source_of(function, body + "  });\n");
-  source.has_angles = epilogue.has_angles;
+  source.has_angles = header_parts(epilogue).has_angles;
   return source;
 }
 
@@ -151,7 +151,7 @@ std::vector<CompiledGemm> compile_gemms(std::span<const GemmForm> forms, Instruc
   GemmFunctions functions(instructions, generates_all);
   for (const GemmForm& form : forms) {
     functions.add(packing_source(form), {}, form);
-    functions.add(functions.with_own_name(form), form.epilogue.statements, form);
+    functions.add(functions.with_own_name(form), vector_epilogue(form.epilogue), form);
   }
   if (!functions.compile()) return {};
   std::vector<CompiledGemm> out;

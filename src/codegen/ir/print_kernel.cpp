@@ -153,4 +153,34 @@ std::string schedule_text(const Schedule& schedule) {
   return out;
 }
 
+namespace {
+
+std::string epilogue_value_name(int i) { return i == gemm_sums ? "sums" : value_name(i); }
+
+std::string definition(const EpilogueValue& value) {
+  const std::string load = text::cat("load operand ", value.operand);
+  const bool is_load = value.operand >= 0;
+  return expr_text(value.expression,
+                   [&](int k) { return is_load ? load : epilogue_value_name(value.values[static_cast<size_t>(k)]); });
+}
+
+}  // namespace
+
+std::string epilogue_text(const GemmEpilogue& epilogue) {
+  std::string out;
+  for (size_t i = 0; i < epilogue.operands.size(); ++i)
+    out += text::cat("operand ", i, ": ", epilogue.operands[i].dtype, epilogue.operands[i].is_row ? ", a row\n" : "\n");
+  for (size_t i = 0; i < epilogue.values.size(); ++i) {
+    const EpilogueValue& value = epilogue.values[i];
+    out += text::cat(value_name(static_cast<int>(i)), " = ", definition(value), " : ", name_of(value.lanes), "  # ",
+                     value.name, "\n");
+  }
+  for (size_t i = 0; i < epilogue.stores.size(); ++i) {
+    const EpilogueStore& store = epilogue.stores[i];
+    const auto value = [&](int k) { return epilogue_value_name(store.values[static_cast<size_t>(k)]); };
+    out += text::cat("store ", expr_text(store.expression, value), " to result ", i, ": ", epilogue.results[i], "\n");
+  }
+  return out;
+}
+
 }  // namespace fulgurite::codegen

@@ -2,6 +2,7 @@
 #include <functional>
 #include <string>
 
+#include "codegen/ir/gemm_epilogue.h"
 #include "codegen/ir/kernel.h"
 
 namespace fulgurite::codegen {
@@ -21,5 +22,12 @@ std::string kernel_ir_text(const Kernel&);
 ///     for each row
 ///       loop 0 over columns: load %0, compute %1, store %1
 std::string schedule_text(const Schedule&);
+/// The epilogue of a GEMM:
+///
+///     operand 0: f32, a row
+///     %0 = load operand 0 : f32  # bias
+///     %1 = add(sums, %0) : f32  # linear
+///     store %1 to result 0: f32
+std::string epilogue_text(const GemmEpilogue&);
 
 }  // namespace fulgurite::codegen

@@ -1,6 +1,9 @@
 #pragma once
+#include <string>
 #include <string_view>
+#include <vector>
 
+#include "codegen/ir/gemm_epilogue.h"
 #include "codegen/render/target.h"
 
 namespace fulgurite::codegen {
@@ -16,9 +19,14 @@ struct HeaderParts {
 };
 HeaderParts header_parts(const ScalarExpr&);
 HeaderParts header_parts(const Kernel&);
+HeaderParts header_parts(const GemmEpilogue&);
 
 /// The kernel as a C++ function over codegen/device_lib/rows.h; with `plain_names` its values are v0, v1, …, so that
 /// equal kernels have equal texts.
 std::string vector_kernel(const Kernel&, const Schedule&, const std::string& name, bool plain_names);
+
+/// The statements of an epilogue, over `sums`, the position `at` and the launch, whose matrices are the results, then
+/// the operands: "const Floats bias = load(at.of<const float>(launch, 1), at);", …
+std::vector<std::string> vector_epilogue(const GemmEpilogue&);
 
 }  // namespace fulgurite::codegen

@@ -149,7 +149,7 @@ std::optional<KernelPart> kernel_part(const ReproProgram& program) {
                       layout_text(layout_of(*region)),
                       text::cat("examine::Kernel fusion(kernel::", program.kernel_name, ", layout)")};
   if (const auto* product = dynamic_cast<const fused_gemm::GemmKernel*>(program.kernel))
-    return KernelPart{kernel_section(product->text(), {false, product->product().form.epilogue.has_angles}, true),
+    return KernelPart{kernel_section(product->text(), codegen::header_parts(product->product().form.epilogue), true),
                       layout_text(layout_of(*product)),
                       text::cat("examine::Gemm fusion(kernel::", product->pack_name(),
                                 ", kernel::", product->multiply_name(), ", layout)")};

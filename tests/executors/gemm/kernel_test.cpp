@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "codegen/gemm/gemm_kernel.h"
+#include "codegen/ir/print_kernel.h"
+#include "codegen/render/vector_target.h"
 #include "executors/fuser/fused.h"
 #include "executors/gemm/run_gemm.h"
 #include "support/emulated_amx.h"
@@ -235,6 +237,39 @@ codegen::LoweredEpilogue gelu_epilogue(Dtype dtype, const std::string& approxima
   expect_equal(lowered.reason, "");
   return lowered;
 }
+
+}  // namespace
+
+TEST("an epilogue is typed until it is rendered") {
+  const codegen::GemmEpilogue epilogue = gelu_epilogue(Dtype::bf16, "tanh", false).epilogue;
+  expect_text(codegen::epilogue_text(epilogue), R"(
+operand 0: f32, a row
+%0 = round_bf16(load operand 0) : f32  # bias
+%1 = round_bf16(add(sums, %0)) : f32  # linear
+%2 = gelu_tanh(%1) : f32  # gelu
+store %1 to result 0: bf16
+store %2 to result 1: bf16
+)");
+  std::string statements;
+  for (const std::string& line : codegen::vector_epilogue(epilogue)) statements += line + "\n";
+  expect_text(statements, R"(
+const Floats bias = round_to_bfloat16(load(at.of<const float>(launch, 2), at));
+const Floats linear = round_to_bfloat16(sums + bias);
+const Floats gelu_ = gelu_tanh(linear);
+store(at.of<BFloat16>(launch, 0), at, linear);
+store(at.of<BFloat16>(launch, 1), at, gelu_);
+)");
+  expect_text(codegen::epilogue_text(gelu_epilogue(Dtype::f32, "none", true).epilogue), R"(
+operand 0: f32
+%0 = load operand 0 : f32  # other
+%1 = gelu(%0) : f32  # gelu
+%2 = gelu_backward(sums, %0) : f32  # gelu_backward
+store %1 to result 0: f32
+store %2 to result 1: f32
+)");
+}
+
+namespace {
 
 /// The results of such a GEMM; the second one is gelu of the first's value, or its gradient.
 std::vector<Tensor> with_epilogue(const GemmForm& form, const Tensor& left, const Tensor& right, const Tensor& beside,
