@@ -83,7 +83,7 @@ class ProgressLine {
   std::unique_ptr<State> state_;
 };
 
-/// Says when a measure has not become better for `patience` updates.
+/// Reports when a measure has not become better for `patience` updates.
 class EarlyStop {
  public:
   /// Better is lower, or higher if `maximize`, by more than `min_change`. UserError for a patience below 1.

@@ -61,7 +61,7 @@ class Compiled:
         self.target, self.options = target, options
         self.entries: dict[Any, Any] = {}
         self.last: Any = None
-        self.torch_door: Any = None
+        self.torch_calls: Any = None
         self.is_symbolic = options["cache"] == "symbolic values"
         if not isinstance(target, type) and callable(target):
             functools.update_wrapper(
@@ -70,7 +70,7 @@ class Compiled:
         self.__wrapped__ = target
         self.parameter_names = _parameter_names(target)
         if _is_torch_module(target):
-            self._open_torch_door()
+            self._use_torch_calls()
 
     def make_function(
         self, body: Callable[..., list[Any]], names: Sequence[str], members: Sequence[str], **more: Any
@@ -80,19 +80,19 @@ class Compiled:
         function = Function(body, list(names), list(members), **{**options, **more})
         return function.with_transforms(list(self.options["transforms"])) if self.options["transforms"] else function
 
-    def _open_torch_door(self) -> Any:
-        from .torch.door import Door
+    def _use_torch_calls(self) -> Any:
+        from .torch.call_cache import CallCache
 
-        self.torch_door = Door(self)
-        return self.torch_door
+        self.torch_calls = CallCache(self)
+        return self.torch_calls
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.torch_door is not None:
-            return self.torch_door(args, kwargs)
+        if self.torch_calls is not None:
+            return self.torch_calls(args, kwargs)
         leaves: list[Any] = []
         spec = _pytree.flatten((args, kwargs), leaves)
         if "torch" in sys.modules and any(isinstance(x, sys.modules["torch"].Tensor) for x in leaves):
-            return self._open_torch_door()(args, kwargs)
+            return self._use_torch_calls()(args, kwargs)
         if _core.is_tracing():  # becomes part of the recording in progress
             return self.target(*args, **kwargs)
         return self._entry(spec, leaves)

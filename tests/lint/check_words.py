@@ -55,6 +55,7 @@ OLD_NAMES = [
     (r"Leaves", "FlatArguments"),
     (r"CompileTurns|compile_turns", "SingleFlight"),
     (r"RecordAgain", "Retrace"),
+    (r"[Dd]oors?|\w*_doors?", "entry point, cache"),
     (
         r"Product(Kernels?|Functions?|Launch|Tiles|Operand|Matrix|Layout|Form|Epilogue|Call|Fusions|Registers)?|BlockProduct|NamedProduct",
         "Gemm",

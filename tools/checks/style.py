@@ -2,11 +2,12 @@
 """The form of the sources: clang-format over C++ and JavaScript, ruff over Python, clang-tidy over what has changed.
 
 clang-tidy takes some ten seconds a file: without --all, it reads the sources that differ from --since, and of these at
-most --max-files, others for each commit. It needs a build folder with compile_commands.json and no precompiled headers.
-usage: style.py [--tidy BUILD_FOLDER [--since COMMIT] [--max-files 40] [--all]] [FILE...]"""
+most --max-files, others for each commit. Their commands are those of build/tidy, which is configured, not built.
+usage: style.py [--tidy [--since COMMIT] [--max-files 40] [--all]] [FILE...]"""
 
 import argparse
 import concurrent.futures
+import json
 import os
 import pathlib
 import random
@@ -15,6 +16,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+TIDY_BUILD = ROOT / "build/tidy"
 FORMATTED = ("*.cpp", "*.h", "src/*.js")
 NOT_RUN = 75
 
@@ -51,18 +53,24 @@ def has_ruff():
 
 
 def tidied(names, since, max_files):
-    """Sources of the library that differ from a commit, or as many of them as may be read."""
+    """Sources that differ from a commit, or as many of them as may be read."""
     changed = set(git("diff", "--name-only", since)) if since else set(names)
-    chosen = [name for name in names if name in changed and name.startswith("src/") and name.endswith(".cpp")]
-    chosen = [name for name in chosen if not is_generated(name)]
+    compiled = {entry["file"] for entry in json.loads((TIDY_BUILD / "compile_commands.json").read_text())}
+    chosen = [name for name in names if name in changed and str(ROOT / name) in compiled and not is_generated(name)]
     if len(chosen) > max_files:
         chosen = sorted(random.Random(git("rev-parse", "HEAD")[0]).sample(chosen, max_files))
     return chosen
 
 
-def tidy_warnings(build, names):
+def configure_tidy():
+    """The commands of all sources, without precompiled headers, which only their own compiler reads."""
+    flags = ("-DCMAKE_BUILD_TYPE=Release", "-DFULGURITE_PRECOMPILED_HEADERS=OFF", "-DFULGURITE_BENCHMARKS=ON")
+    subprocess.run(["cmake", "-S", ROOT, "-B", TIDY_BUILD, "-G", "Ninja", *flags], check=True, capture_output=True)
+
+
+def tidy_warnings(names):
     def warnings(name):
-        command = ["clang-tidy", "--quiet", "-p", build, name]
+        command = ["clang-tidy", "--quiet", "-p", TIDY_BUILD, "--extra-arg=-Wno-unknown-warning-option", name]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
         found = [line for line in done.stdout.splitlines() if ": warning: " in line or ": error: " in line]
         return found or ([f"{name}: clang-tidy ended with status {done.returncode}"] if done.returncode else [])
@@ -77,7 +85,7 @@ def tidy_warnings(build, names):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", help="tracked files; all of them if none is given")
-    parser.add_argument("--tidy", type=pathlib.Path, metavar="BUILD_FOLDER")
+    parser.add_argument("--tidy", action="store_true", help="run clang-tidy alone")
     parser.add_argument("--since", default="HEAD~10", metavar="COMMIT")
     parser.add_argument("--max-files", type=int, default=40)
     parser.add_argument("--all", action="store_true", help="clang-tidy reads all sources")
@@ -87,7 +95,8 @@ def main():
     if options.tidy:
         takes_all = options.all or options.files
         since, max_files = (None, len(names)) if takes_all else (options.since, options.max_files)
-        return 1 if tidy_warnings(options.tidy, tidied(names, since, max_files)) else 0
+        configure_tidy()
+        return 1 if tidy_warnings(tidied(names, since, max_files)) else 0
     if not shutil.which("clang-format") or not has_ruff():
         print("clang-format or ruff is not installed")
         return NOT_RUN

@@ -59,7 +59,7 @@ struct CausalLM {
   static bool is_in_files(std::string_view name) { return models::Llama::is_in_files(name); }
 };
 
-/// A cache of so many positions for `CausalLM::step`.
+/// A cache with room for `capacity` positions of each text, for `CausalLM::step`.
 inline models::KeyValueCache make_cache(const CausalLM& model, int64_t capacity, int64_t batch = 1) {
   return std::visit([&](const auto& any) { return make_cache(any, capacity, batch); }, model.model);
 }

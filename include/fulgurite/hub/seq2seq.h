@@ -54,7 +54,7 @@ struct Seq2SeqLM {
   static bool is_in_files(std::string_view name) { return models::T5::is_in_files(name); }
 };
 
-/// A cache of so many positions for `Seq2SeqLM::step`.
+/// A cache with room for `capacity` positions of each text, for `Seq2SeqLM::step`.
 inline models::KeyValueCache make_cache(const Seq2SeqLM& model, int64_t capacity, int64_t batch = 1) {
   return std::visit([&](const auto& any) { return make_cache(any, capacity, batch); }, model.model);
 }

@@ -203,7 +203,7 @@ struct Gemma {
 /// Returns a model with fresh parameters: normal weights with a deviation of 0.02, smaller for those that end a
 /// residual branch. UserError where the options' sizes do not fit together.
 Gemma make_gemma(const GemmaOptions& options, const LayerMaker& make = {});
-/// A cache of so many positions for `Gemma::step`.
+/// A cache with room for `capacity` positions of each text, for `Gemma::step`.
 KeyValueCache make_cache(const Gemma& model, int64_t capacity, int64_t batch = 1);
 
 }  // namespace models

@@ -149,7 +149,7 @@ struct Gpt2 {
 /// Returns a model with GPT-2's initial values: normal with deviation 0.02, smaller for the layers that end a residual
 /// branch. UserError if the width is not a multiple of the heads.
 Gpt2 make_gpt2(const Gpt2Options& options, const LayerMaker& make = {});
-/// A cache of so many positions for `Gpt2::step`.
+/// A cache with room for `capacity` positions of each text, for `Gpt2::step`.
 KeyValueCache make_cache(const Gpt2& model, int64_t capacity, int64_t batch = 1);
 
 }  // namespace models

@@ -254,7 +254,7 @@ struct Llama {
 LlamaBlock make_llama_block(const LlamaOptions& options, int64_t layer = 0, const LayerMaker& make = {});
 /// Returns a model with fresh parameters.
 Llama make_llama(const LlamaOptions& options, const LayerMaker& make = {});
-/// A cache of so many positions for `Llama::step`.
+/// A cache with room for `capacity` positions of each text, for `Llama::step`.
 KeyValueCache make_cache(const Llama& model, int64_t capacity, int64_t batch = 1);
 
 }  // namespace models

@@ -153,7 +153,7 @@ struct Phi {
 /// Returns a model with fresh parameters: normal weights with a deviation of 0.02, smaller for those that end a
 /// residual branch. UserError where the options' sizes do not fit together.
 Phi make_phi(const PhiOptions& options, const LayerMaker& make = {});
-/// A cache of so many positions for `Phi::step`.
+/// A cache with room for `capacity` positions of each text, for `Phi::step`.
 KeyValueCache make_cache(const Phi& model, int64_t capacity, int64_t batch = 1);
 
 }  // namespace models

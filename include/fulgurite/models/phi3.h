@@ -157,7 +157,7 @@ struct Phi3 {
 /// Returns a model with fresh parameters: normal weights with a deviation of 0.02, smaller for those that end a
 /// residual branch. UserError where the options' sizes do not fit together.
 Phi3 make_phi3(const Phi3Options& options, const LayerMaker& make = {});
-/// A cache of so many positions for `Phi3::step`.
+/// A cache with room for `capacity` positions of each text, for `Phi3::step`.
 KeyValueCache make_cache(const Phi3& model, int64_t capacity, int64_t batch = 1);
 
 }  // namespace models

@@ -250,7 +250,7 @@ struct T5 {
 /// Returns a model with T5's initial values. UserError for fewer than four buckets, or a maximal distance that does not
 /// exceed half of them.
 T5 make_t5(const T5Options& options, const LayerMaker& make = {});
-/// A cache of so many positions for `T5::step`.
+/// A cache with room for `capacity` positions of each text, for `T5::step`.
 KeyValueCache make_cache(const T5& model, int64_t capacity, int64_t batch = 1);
 
 }  // namespace models

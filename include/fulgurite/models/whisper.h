@@ -146,7 +146,7 @@ struct Whisper {
 /// Returns a model with Whisper's initial values: normal with deviation 0.02, and sinusoids as positions of the
 /// encoder. UserError if the width is odd, smaller than 4 or not a multiple of the heads.
 Whisper make_whisper(const WhisperOptions& options, const LayerMaker& make = {});
-/// A cache of so many positions for `Whisper::step`.
+/// A cache with room for `capacity` positions of each text, for `Whisper::step`.
 KeyValueCache make_cache(const Whisper& model, int64_t capacity, int64_t batch = 1);
 
 }  // namespace models

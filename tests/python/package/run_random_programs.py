@@ -214,7 +214,7 @@ def differs(expected, found):
     return ""
 
 
-def doors(executors):
+def compilers(executors):
     """The ways of compiling a function."""
     options = {"quiet": True, "executors": executors}
     return {
@@ -234,8 +234,8 @@ def run(first, count, show=False, executors=()):
         if is_refused(expected):
             refused += 1
             continue
-        for name, door in doors(list(executors)).items():
-            difference = differs(expected, observed(text, door, seed))
+        for name, compiler in compilers(list(executors)).items():
+            difference = differs(expected, observed(text, compiler, seed))
             if difference:
                 wrong += 1
                 print(f"program {seed}, {name}: {difference}\n{text}", flush=True)

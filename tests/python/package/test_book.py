@@ -21,10 +21,10 @@ def agree(expected, printed):
 def test_the_programs_of_a_page(page, tmp_path, monkeypatch):
     if page == "pytorch_models":
         torch = pytest.importorskip("torch")
-        import fulgurite.torch as door
+        import fulgurite.torch as backend
 
         torch._dynamo.reset()
-        door.reset()
+        backend.reset()
     monkeypatch.chdir(tmp_path)
     blocks = BLOCK.findall((BOOK / f"{page}.md").read_text(encoding="utf-8"))
     assert len(blocks) >= 5

@@ -1,4 +1,4 @@
-"""Models of transformers with random weights, through both doors, against eager.
+"""Models of transformers with random weights, compiled in both ways, against eager.
 
 They are skipped without transformers: `build/package/environment/bin/pip install transformers==5.24.0` has them run.
 """
@@ -159,15 +159,15 @@ MODELS = [gpt2, llama, qwen3, mistral, gemma2, mixtral, bert, t5, vit, whisper, 
 
 
 @pytest.mark.parametrize("make", MODELS, ids=lambda make: make.__name__)
-@pytest.mark.parametrize("door", ["jit", "compile"])
-def test_training_and_inference_as_in_eager(torch, make, door):
+@pytest.mark.parametrize("way", ["jit", "compile"])
+def test_training_and_inference_as_in_eager(torch, make, way):
     import fulgurite.torch
 
     fulgurite.torch.reset()
     model, inputs = make(torch)
     model.train()
     reference = copy.deepcopy(model)
-    f = fg.jit(model) if door == "jit" else torch.compile(model, backend="fulgurite")
+    f = fg.jit(model) if way == "jit" else torch.compile(model, backend="fulgurite")
     loss, expected = f(**inputs).loss, reference(**inputs).loss
     assert loss.item() == pytest.approx(expected.item(), rel=1e-6)
     loss.backward()

@@ -18,9 +18,9 @@ def test_random_programs_are_as_in_eager(torch, capsys):
 def test_a_planted_fault_is_found(torch, monkeypatch):
     import run_random_programs
 
-    found = run_random_programs.doors(["eager"])["jit"]
+    found = run_random_programs.compilers(["eager"])["jit"]
     monkeypatch.setattr(
-        run_random_programs, "doors", lambda executors: {"wrong": lambda f: found(lambda *x: f(x[0] + 1, *x[1:]))}
+        run_random_programs, "compilers", lambda executors: {"wrong": lambda f: found(lambda *x: f(x[0] + 1, *x[1:]))}
     )
     assert run_random_programs.run(0, 3)[1] > 0
 

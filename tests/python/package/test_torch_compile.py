@@ -6,27 +6,27 @@ from test_torch_jit import compare, net
 
 
 @pytest.fixture
-def door(torch):
+def backend(torch):
     """fulgurite.torch, with its report empty."""
-    import fulgurite.torch as door
+    import fulgurite.torch as backend
 
-    door.reset()
-    return door
+    backend.reset()
+    return backend
 
 
 def compiled(torch, **options):
     return lambda module: torch.compile(module, backend="fulgurite", options=options or None)
 
 
-def test_a_module_trains_as_in_eager(torch, door):
+def test_a_module_trains_as_in_eager(torch, backend):
     assert "fulgurite" in torch.compiler.list_backends()
     compare(torch, net(torch), torch.randn(4, 8), compiled=compiled(torch))
-    (program,) = door.programs()
+    (program,) = backend.programs()
     assert "test_torch_jit" in str(fg.last_traces(program)[-1]) or "linear" in str(fg.last_traces(program)[0])
-    assert fg.last_backward_traces(program) and "nothing fell back" in door.report()
+    assert fg.last_backward_traces(program) and "nothing fell back" in backend.report()
 
 
-def test_what_has_no_operator_falls_back(torch, door, capfd):
+def test_what_has_no_operator_falls_back(torch, backend, capfd):
     class Model(torch.nn.Module):
         def __init__(self):
             super().__init__()
@@ -39,12 +39,12 @@ def test_what_has_no_operator_falls_back(torch, door, capfd):
 
     module = Model()
     compare(torch, module, torch.randn(8, 8) * 0.01, compiled=compiled(torch), tolerance=1e-4)
-    report = door.report()
-    assert "matrix_exp" in report and "test_torch_compile.py:" in report and len(door.programs()) >= 2
+    report = backend.report()
+    assert "matrix_exp" in report and "test_torch_compile.py:" in report and len(backend.programs()) >= 2
     assert "calls on PyTorch" in capfd.readouterr().err
 
 
-def test_errors_on_request(torch, door):
+def test_errors_on_request(torch, backend):
     f = torch.compile(lambda x: torch.linalg.matrix_exp(x), backend="fulgurite", options={"fallback": "error"})
     with pytest.raises(Exception, match="matrix_exp"):
         f(torch.eye(3))
@@ -54,14 +54,14 @@ def test_errors_on_request(torch, door):
         torch.compile(lambda x: x + 1, backend="fulgurite", options={"fallback": "x"})(torch.ones(2))
 
 
-def test_dynamic_sizes(torch, door):
+def test_dynamic_sizes(torch, backend):
     f = torch.compile(net(torch), backend="fulgurite", dynamic=True, options={"cache": "symbolic values"})
     for size in (3, 5, 9):
         assert f(torch.randn(size, 8)).shape == (size, 4)
-    assert len(door.programs()) <= 2
+    assert len(backend.programs()) <= 2
 
 
-def test_higher_derivatives(torch, door):
+def test_higher_derivatives(torch, backend):
     f = torch.compile(lambda x: (x.sin() * x).sum(), backend="fulgurite")
     x = torch.randn(5, dtype=torch.float64, requires_grad=True)
     (g,) = torch.autograd.grad(f(x), x, create_graph=True)
@@ -71,7 +71,7 @@ def test_higher_derivatives(torch, door):
     assert torch.allclose(g, e) and torch.allclose(h, k)
 
 
-def test_hooks_checkpoint_and_no_grad(torch, door):
+def test_hooks_checkpoint_and_no_grad(torch, backend):
     module = net(torch)
     seen = []
     module[0].weight.register_hook(lambda g: seen.append(g.shape))
@@ -87,13 +87,13 @@ def test_hooks_checkpoint_and_no_grad(torch, door):
     assert x.grad is not None
 
 
-def test_numbers_and_none_among_results(torch, door):
+def test_numbers_and_none_among_results(torch, backend):
     f = torch.compile(lambda x, n: (x * n, None, n + 1, x.shape[0]), backend="fulgurite")
     out = f(torch.ones(3), 2)
     assert out[0].sum() == 6 and out[1] is None and out[2] == 3 and out[3] == 3
 
 
-def test_optimizer_step(torch, door):
+def test_optimizer_step(torch, backend):
     module = net(torch)
     optimizer = torch.optim.AdamW(module.parameters(), lr=1e-2, foreach=False)
     module(torch.randn(2, 8)).sum().backward()
@@ -102,7 +102,7 @@ def test_optimizer_step(torch, door):
     assert not torch.equal(before, module[0].weight)
 
 
-def test_inductor_runs_what_falls_back(torch, door):
+def test_inductor_runs_what_falls_back(torch, backend):
     class Model(torch.nn.Module):
         def __init__(self):
             super().__init__()
@@ -114,10 +114,10 @@ def test_inductor_runs_what_falls_back(torch, door):
             return self.b(h.mT.sin().cos().exp() @ torch.ones(h.shape[1], 8))
 
     compare(torch, Model(), torch.randn(4, 8), compiled=compiled(torch, fallback="inductor"))
-    assert "1 of 15 calls on PyTorch (inductor)" in door.report()
+    assert "1 of 15 calls on PyTorch (inductor)" in backend.report()
 
 
-def test_dropout_follows_the_generator_of_pytorch(torch, door):
+def test_dropout_follows_the_generator_of_pytorch(torch, backend):
     module = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Dropout(0.5))
     f = compiled(torch, fallback="error")(module)
     x = torch.randn(16, 8)
@@ -133,7 +133,7 @@ def test_dropout_follows_the_generator_of_pytorch(torch, door):
     assert 0.2 < first.float().mean().item() < 0.8
 
 
-def test_buffers_are_written_in_place(torch, door):
+def test_buffers_are_written_in_place(torch, backend):
     class Model(torch.nn.Module):
         def __init__(self):
             super().__init__()
@@ -155,7 +155,7 @@ def test_buffers_are_written_in_place(torch, door):
         torch.testing.assert_close(dict(ours.named_buffers())[name], value, rtol=1e-5, atol=1e-6)
 
 
-def test_autocast_computes_products_in_bf16(torch, door):
+def test_autocast_computes_products_in_bf16(torch, backend):
     module, x = torch.nn.Linear(8, 8), torch.randn(16, 8)
     f = compiled(torch, fallback="error")(module)
     with torch.autocast("cpu", torch.bfloat16):
@@ -173,7 +173,7 @@ def gradient_of(torch, function, *inputs):
 
 
 @pytest.mark.parametrize("writes", [False, True])
-def test_results_of_parts_on_pytorch_have_gradients_and_may_be_written(torch, door, writes):
+def test_results_of_parts_on_pytorch_have_gradients_and_may_be_written(torch, backend, writes):
     """A checkpoint is PyTorch's, and its result a tuple: its items are arguments of the part that follows."""
 
     def function(a):
@@ -188,7 +188,7 @@ def test_results_of_parts_on_pytorch_have_gradients_and_may_be_written(torch, do
     torch.testing.assert_close(found, gradient_of(torch, function, a), rtol=1e-5, atol=1e-6)
 
 
-def test_an_argument_with_a_history_may_be_written(torch, door):
+def test_an_argument_with_a_history_may_be_written(torch, backend):
     """A graph break ends a graph; the next one writes into a result of the first."""
 
     def function(a):
@@ -201,4 +201,4 @@ def test_an_argument_with_a_history_may_be_written(torch, door):
     a = torch.randn(4, 4)
     found = gradient_of(torch, compiled(torch, quiet=True)(function), a)
     torch.testing.assert_close(found, gradient_of(torch, function, a), rtol=1e-5, atol=1e-6)
-    assert "writes into an argument that has a history" in door.report()
+    assert "writes into an argument that has a history" in backend.report()

@@ -61,8 +61,8 @@ class Members:
                 )
 
 
-class Door:
-    """The handling of PyTorch's arguments in a compiled function."""
+class CallCache:
+    """Compiled functions by the structure of the arguments that PyTorch's callers pass, and their constants."""
 
     def __init__(self, owner: Compiled) -> None:
         self.owner = owner
@@ -104,29 +104,29 @@ class Entry:
     """A compiled function for one structure of arguments, their constants and PyTorch's modes."""
 
     def __init__(
-        self, door: Door, spec: Any, constants: list[Any], arguments: list[torch.Tensor], autocast: Any
+        self, cache: CallCache, spec: Any, constants: list[Any], arguments: list[torch.Tensor], autocast: Any
     ) -> None:
-        self.door, self.spec, self.constants = door, spec, constants
+        self.cache, self.spec, self.constants = cache, spec, constants
         self.results: list[tuple[Any, list[Any]]] = []
         self.fallen: dict[str, Any] = {}
         self.draws: bool | None = None
         for argument in arguments:
             _check(argument)
-        names = door.members.names if door.members else []
-        if door.members:
-            door.members.check()
+        names = cache.members.names if cache.members else []
+        if cache.members:
+            cache.members.check()
         more = {} if autocast is None else {"autocast": DTYPE[autocast]}
         self.captured: list[torch.Tensor] = []
         self.is_given: set[int] = set()  # the arguments and parameters of the call, by identity
         self.has_read = self.may_have_written = False
-        self._make = lambda: door.owner.make_function(
+        self._make = lambda: cache.owner.make_function(
             self.record, self._names(), [*names, *(f"captured_{i}" for i in range(len(self.captured)))], **more
         )
         self.function = self._make()
 
     def _names(self) -> list[str]:
         args, kwargs = _pytree.tree_unflatten(range(self.spec.num_leaves), self.spec)
-        given = self.door.owner.options["argument_names"] or self.door.owner.parameter_names
+        given = self.cache.owner.options["argument_names"] or self.cache.owner.parameter_names
         named = {given[i] if i < len(given) else str(i): part for i, part in enumerate(args)} | kwargs
         names: dict[int, str] = {}
         for path, leaf in _pytree.tree_flatten_with_path(named)[0]:
@@ -166,7 +166,7 @@ class Entry:
         if self.has_read:
             return
         known = {id(t) for t in self.captured} | self.is_given
-        reached = tensors_with_gradient(self.door.owner.target) if torch.is_grad_enabled() else []
+        reached = tensors_with_gradient(self.cache.owner.target) if torch.is_grad_enabled() else []
         if new := [t for t in reached if id(t) not in known]:
             raise direct.Met(*new)
         self.has_read = True
@@ -175,10 +175,10 @@ class Entry:
         was_autocast = torch.is_autocast_enabled("cpu")
         quiet: Any = torch.autocast("cpu", enabled=False) if was_autocast else torch.enable_grad()
         with torch.compiler._compile_session_context(), recorder, quiet:
-            if self.door.members is None:
-                return self.door.owner.target(*args, **kwargs)
-            given = {name: members[place] for name, place in self.door.members.places.items()}
-            return torch.func.functional_call(self.door.owner.target, given, args, kwargs, tie_weights=False)
+            if self.cache.members is None:
+                return self.cache.owner.target(*args, **kwargs)
+            given = {name: members[place] for name, place in self.cache.members.places.items()}
+            return torch.func.functional_call(self.cache.owner.target, given, args, kwargs, tie_weights=False)
 
     def __call__(self, arguments: list[torch.Tensor], members: list[torch.Tensor], grad: bool) -> Any:
         self.is_given = {id(t) for t in (*arguments, *members)}
