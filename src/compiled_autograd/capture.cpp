@@ -85,7 +85,7 @@ class BackwardRecorder {
     if (symbol < 0) return pattern_.size(position);
     Int& known = symbols_[static_cast<size_t>(symbol)];
     if (!known.is_symbolic())
-      known = tracer_.add_integer(pattern_.size(position), text::cat("size_", named_symbols_++), symbol);
+      known = tracer_.scalars().add_integer(pattern_.size(position), text::cat("size_", named_symbols_++), symbol);
     return known;
   }
   TensorType with_sizes(TensorType type, size_t first) {

@@ -39,7 +39,7 @@ class SymbolBinder {
       if (!is_next(flat_.header(leaf) + 1 + d)) continue;
       const int input = next_++;
       if (!is_new) continue;  // the sizes are those of its first position
-      shape[d] = tracer_.add_size(shape[d].hint(), input);
+      shape[d] = tracer_.scalars().add_size(shape[d].hint(), input);
       any = true;
     }
     if (!any) return {};
@@ -53,8 +53,9 @@ class SymbolBinder {
         static_cast<size_t>(next_) >= flat_.symbols().size())
       return;
     const uint64_t bits = flat_.key()[flat_.symbols()[static_cast<size_t>(next_)]];
-    if (path.is_integer) integers_.push_back(tracer_.add_integer(static_cast<int64_t>(bits), name, next_++));
-    else if (path.is_floating) floats_.push_back(tracer_.add_float(std::bit_cast<double>(bits), name, next_++));
+    if (path.is_integer) integers_.push_back(tracer_.scalars().add_integer(static_cast<int64_t>(bits), name, next_++));
+    else if (path.is_floating)
+      floats_.push_back(tracer_.scalars().add_float(std::bit_cast<double>(bits), name, next_++));
   }
 
   /// Null if numbers stay unchanged.

@@ -70,9 +70,7 @@ void materialize(TensorImpl& handle, const Tensor& tensor) {
 
 // A copy that a composite made inside, of which its result is a view, is not a value of the trace: the result is one.
 void Tracer::leave_hidden_copies(std::vector<Tensor>& held) {
-  const auto is_visible = [&](const TensorImpl& impl) {
-    return std::ranges::find(open_scopes_, views_[impl.view].scope) != open_scopes_.end();
-  };
+  const auto is_visible = [&](const TensorImpl& impl) { return builder_.is_open(views_[impl.view].scope); };
   const auto is_hidden = [&](const TensorImpl& impl) {
     return impl.base && !is_visible(impl) && sharing(impl) == Sharing::is_copy;
   };
@@ -120,11 +118,7 @@ Tensor Tracer::concrete_of(const Tensor& tensor) const {
 
 Subgraph Tracer::finish_subgraph(const std::vector<Tensor>& kept) {
   Subgraph subgraph;
-  for (size_t i = 1; i < scopes_.size(); ++i) {
-    for (BoundSymbol& bound : scopes_[i]) scopes_[0].push_back(std::move(bound));
-    scopes_[i].clear();
-  }
-  if (scopes_.size() > 1) std::swap(scopes_.front(), scopes_.back());  // ops are recorded into the last scope
+  builder_.merge_scopes();
   for (const Capture& capture : captures_)
     subgraph.inputs.push_back({capture.concrete, capture.proxy, capture.is_named});
 
@@ -138,9 +132,7 @@ Subgraph Tracer::finish_subgraph(const std::vector<Tensor>& kept) {
 }
 
 void Tracer::begin_subgraph() {
-  Trace next;
-  next.name = trace_.name;
-  trace_ = std::move(next);
+  builder_.begin_trace();
   captures_.clear();
   current_.clear();
   inputs_.clear();
@@ -165,17 +157,17 @@ void Tracer::act(const char* what, SourceLocation at) { break_for(what, false, "
 
 void Tracer::break_for(const std::string& what, bool is_backward, std::string_view instead, SourceLocation at) {
   const bool is_inside_custom = !custom_function_.name.empty(),
-             is_inside_checkpoint = tags_.has(Tag::recompute_in_backward);
+             is_inside_checkpoint = tags().has(Tag::recompute_in_backward);
   if (!runner_ || is_inside_checkpoint || is_inside_custom || (breaks_for_backward_only_ && !is_backward)) {
     const std::string where = is_inside_custom                  ? text::cat("inside ", custom_function_.name)
                               : is_inside_checkpoint && runner_ ? std::string("inside checkpoint()")
                                                                 : std::string(no_breaks_);
     throw UserError(
         text::cat(what, " inside a traced function: a graph break, which cannot be made ", where, "; ", instead),
-        location_.value_or(at));
+        builder_.location().value_or(at));
   }
   IndexedElements::forget();  // else its tensors would be held by more than the function
-  runner_->note_break(what, location_.value_or(at));
+  runner_->note_break(what, builder_.location().value_or(at));
   end_subgraph();
 }
 
@@ -243,11 +235,12 @@ Tensor Tracer::captured(const Tensor& concrete, SourceLocation at) {
   // A view of a tensor of an earlier subgraph is one in this subgraph too. It is recorded where every scope sees it.
   const ReplayedView made = found->second;
   const Tensor viewed = current(made.base, at);
-  const bool is_inside = scopes_.size() > 1;
-  if (is_inside) std::swap(scopes_.front(), scopes_.back());
-  const Tensor handle = replay(made.view, viewed, at);
-  if (is_inside) std::swap(scopes_.front(), scopes_.back());
-  views_[handle.impl()->view].scope = open_scopes_.front();
+  Tensor handle;
+  {
+    const TraceBuilder::InOutermostScope outermost(builder_);
+    handle = replay(made.view, viewed, at);
+  }
+  views_[handle.impl()->view].scope = builder_.outermost_scope();
   current_.emplace(concrete.impl().get(), handle);
   return handle;
 }

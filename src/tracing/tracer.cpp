@@ -32,53 +32,25 @@ void refuse_stray_proxy(const Tensor& tensor) {
 }
 
 Tracer::Tracer(std::string name)
-    : Interpreter(innermost_interpreter()), outer_recorder_(innermost_recorder()), serial_(next_tracer_serial()) {
-  trace_.name = std::move(name);
-  scopes_.emplace_back();
+    : Interpreter(innermost_interpreter()),
+      builder_(std::move(name)),
+      outer_recorder_(innermost_recorder()),
+      scalars_(builder_, outer(), outer_recorder_),
+      serial_(next_tracer_serial()) {
   if (outer_recorder_) {
     memory_budget_ = outer_recorder_->memory_budget();
     executors_ = outer_recorder_->executors();
   }
-  share_numbers_with_outside();
+  scalars_.share_with_outer();
 }
-
-void Tracer::share_numbers_with_outside() {
-  if (!outer_recorder_ || !outer_recorder_->numbers()) return;
-  reserve_ids(outer_recorder_->reserve_ids(0));
-  trace_.numbers = outer_recorder_->numbers();
-}
-
-int Tracer::reserve_ids(int least) { return trace_.next_id = std::max(trace_.next_id, least); }
 
 Tracer::Tracer(const Trace& continues) : Tracer(continues.name) {
-  trace_.next_id = continues.next_id;
-  trace_.next_name = continues.next_name;
-  trace_.numbers = continues.numbers;
-  share_numbers_with_outside();
-  trace_.associate_forward = continues.associate_forward;
+  builder_.continue_numbering(continues);
+  scalars_.share_with_outer();
+  trace().associate_forward = continues.associate_forward;
 }
 
 Tracer::~Tracer() = default;
-
-SharedShape Tracer::shared(const Shape& shape) {
-  if (shape.is_symbolic()) return shape;
-  for (const SharedShape& known : shapes_)
-    if (known == shape) return known;
-  SharedShape& oldest = shapes_[next_shape_++ % shapes_.size()];
-  return oldest = shape;
-}
-
-detail::Ref<TensorProxy> Tracer::make_proxy(const TensorType& type, bool requires_grad, std::string name) {
-  auto* proxy = new TensorProxy;
-  proxy->id = trace_.next_id++;
-  proxy->name = name.empty() ? text::cat("t", trace_.next_name++) : std::move(name);
-  proxy->shape = shared(type.shape);
-  proxy->dtype = type.dtype;
-  proxy->device = type.device;
-  proxy->requires_grad = requires_grad;
-  if (type.shape.is_symbolic()) proxy->numbers = trace_.numbers;
-  return detail::Ref<TensorProxy>(proxy);
-}
 
 Tensor Tracer::make_handle(const detail::Ref<TensorProxy>& proxy, SourceLocation at) {
   Tensor handle = make_proxy_tensor(proxy, serial_, at);
@@ -93,7 +65,7 @@ Tensor Tracer::add_argument(const TensorType& type, bool requires_grad, std::str
   if (name.empty()) name = text::cat("t_", inputs_.size());
   const auto proxy = make_proxy(type, requires_grad, std::move(name));
   const Tensor handle = make_handle(proxy, at);
-  trace_.args.emplace_back(proxy);
+  trace().args.emplace_back(proxy);
   inputs_.push_back({proxy, handle, is_leaf, false, concrete});
   return handle;
 }
@@ -152,59 +124,23 @@ Value Tracer::value_of(const Argument& argument) {
   return value_of_argument(argument, [&](const Tensor& tensor) { return value_of(tensor); });
 }
 
-void Tracer::begin_scope() {
-  scopes_.emplace_back();
-  open_scopes_.push_back(++last_scope_);
-}
-
-SharedVector<BoundSymbol> Tracer::end_scope() {
-  SharedVector<BoundSymbol> recorded = std::move(scopes_.back());
-  scopes_.pop_back();
-  open_scopes_.pop_back();
-  return recorded;
-}
-
-void Tracer::append(BoundSymbol bound) { scopes_.back().push_back(std::move(bound)); }
-
-ForwardOrigins Tracer::origin() const {
-  if (role_ == ForwardOrigin::Part::rule || origin_.empty()) return origin_;
-  ForwardOrigins out = origin_;
-  for (ForwardOrigin& origin : out.change()) origin.part = role_;
-  return out;
-}
-
-void Tracer::bind(const Symbol& symbol, std::vector<Value> args, std::vector<Value> outputs, SourceLocation at) {
-  BoundSymbol bound;
-  bound.symbol = &symbol;
-  bound.args = std::move(args);
-  bound.outputs = std::move(outputs);
-  bound.source = at;
-  bound.tags = tags_;
-  bound.sequence = sequence_;
-  bound.forward = origin();
-  append(std::move(bound));
-}
+void Tracer::bind_sizes(const Tensor& tensor) { scalars_.bind_sizes(tensor.shape(), value_of(tensor)); }
 
 void Tracer::bind_call(const Symbol& symbol, Arguments arguments, std::span<const Tensor> results,
                        SharedVector<BoundSymbol> subsymbols, SourceLocation at) {
   BoundSymbol bound;
   bound.symbol = &symbol;
-  const auto parameters = symbol.signature.params();
-  std::vector<Value> args, outputs;
-  args.reserve(arguments.size());
+  const auto parameters = symbol.signature.params().first(arguments.size());
+  bound.args.reserve(static_cast<size_t>(std::ranges::count(parameters, false, &Parameter::keyword_only)));
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (parameters[i].keyword_only) bound.kwargs.emplace_back(parameters[i].name, value_of(arguments[i]));
-    else args.push_back(value_of(arguments[i]));
+    else bound.args.push_back(value_of(arguments[i]));
   }
-  outputs.reserve(results.size());
-  for (const Tensor& result : results) outputs.push_back(value_of(result));
-  bound.args = std::move(args);
-  bound.outputs = std::move(outputs);
+  bound.outputs.reserve(results.size());
+  for (const Tensor& result : results) bound.outputs.push_back(value_of(result));
   bound.subsymbols = std::move(subsymbols);
   bound.source = at;
-  bound.tags = tags_;
-  bound.sequence = sequence_;
-  bound.forward = origin();
+  builder_.mark(bound);
   append(std::move(bound));
 }
 
@@ -260,7 +196,7 @@ class CurrentArguments {
 }  // namespace
 
 void Tracer::run(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) {
-  if (location_) at = *location_;
+  at = builder_.location().value_or(at);
   const CurrentArguments current_arguments(*this, arguments, at);
   const Arguments with_current = current_arguments.arguments();
   if (is_write(symbol)) {
@@ -282,21 +218,22 @@ void Tracer::record_composite(const Symbol& symbol, Arguments original, Argument
   const int writes_before = writes_, breaks_before = breaks_;
   const uint64_t conversions_before = autocast_conversions();
   begin_scope();
-  const std::optional<SourceLocation> outside = std::exchange(location_, at);
+  const std::optional<SourceLocation> outside = builder_.location();
+  set_location(at);
   try {
     symbol.decompose(arguments, results, at);
   } catch (...) {
-    location_ = outside;
+    set_location(outside);
     end_scope();
     throw;
   }
-  location_ = outside;
+  set_location(outside);
   SharedVector<BoundSymbol> subsymbols = end_scope();
   if (breaks_ != breaks_before) {
     // Its first subgraph has been run: the remaining ops are recorded individually.
     for (BoundSymbol& subsymbol : subsymbols) append(std::move(subsymbol));
     for (const Tensor& result : results)
-      if (result.impl()->proxy && result.impl()->base) views_[result.impl()->view].scope = open_scopes_.back();
+      if (result.impl()->proxy && result.impl()->base) views_[result.impl()->view].scope = builder_.scope();
     return;
   }
   // A result that is an unchanged argument (dropout in evaluation, contiguous) is that argument, not a value of its
@@ -356,7 +293,7 @@ void Tracer::record_primitive(const Symbol& symbol, Arguments arguments, SourceL
   }
   bind_call(symbol, arguments, {results.data(), results.size()}, {}, at);
   if (symbol.traits.view && arguments[0].is_tensor())
-    note_view(results[0], arguments[0].tensor(), std::as_const(scopes_.back()).back());
+    note_view(results[0], arguments[0].tensor(), builder_.ops().back());
 }
 
 }  // namespace fulgurite

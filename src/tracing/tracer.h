@@ -1,5 +1,4 @@
 #pragma once
-#include <array>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -12,6 +11,8 @@
 #include "ops/core/recorder.h"
 #include "ops/core/rules.h"
 #include "tracing/breaks.h"
+#include "tracing/symbolic_scalars.h"
+#include "tracing/trace_builder.h"
 
 namespace fulgurite {
 
@@ -35,14 +36,8 @@ class Tracer final : public Interpreter, public Recorder {
   /// `concrete` is the tensor that it represents, for reading strides.
   Tensor add_argument(const TensorType&, bool requires_grad, std::string name, SourceLocation at = {},
                       bool is_leaf = false, const Tensor& concrete = {});
-  /// A size or scalar argument that is a symbol.
-  Int add_integer(int64_t hint, std::string name);
-  Float add_float(double hint, std::string name);
-  /// The same for one that a call passes as its `input`-th number (NumberProxy::input).
-  Int add_integer(int64_t hint, std::string name, int input);
-  Float add_float(double hint, std::string name, int input);
-  /// A size that a call passes; bind_sizes() of the tensor that has it records its origin.
-  Int add_size(int64_t hint, int input);
+  /// Its symbolic scalars.
+  SymbolicScalars& scalars() { return scalars_; }
   /// Records that the symbols among a tensor's sizes are read off it: (i0, i1) = prims.shape(t_0)
   void bind_sizes(const Tensor&);
   /// Makes a concrete tensor an argument with a name of its own, before or instead of its capture.
@@ -111,15 +106,12 @@ class Tracer final : public Interpreter, public Recorder {
   const std::vector<int>& observed_strides() const { return observed_strides_; }
 
   /// Marks everything recorded from now on as backward of this forward symbol (none: an empty result).
-  void set_origin(ForwardOrigins origin) {
-    origin_ = std::move(origin);
-    role_ = ForwardOrigin::Part::rule;
-  }
+  void set_origin(ForwardOrigins origin) { builder_.set_origin(std::move(origin)); }
   /// The role of subsequently recorded ops for the forward op that was set.
-  void set_origin_role(ForwardOrigin::Part part) { role_ = part; }
+  void set_origin_role(ForwardOrigin::Part role) { builder_.set_origin_role(role); }
   /// The location of subsequently recorded ops, instead of the one that their call passes on: inside a composite or a
   /// rule the locations are the library's own. None: the calls' own locations again.
-  void set_location(std::optional<SourceLocation> at) { location_ = at; }
+  void set_location(std::optional<SourceLocation> at) { builder_.set_location(at); }
   /// The limit on the bytes that a function differentiated inside this recording saves for its backward; that of the
   /// outer one if it has none.
   void set_memory_budget(std::optional<int64_t> bytes) { memory_budget_ = bytes; }
@@ -128,18 +120,23 @@ class Tracer final : public Interpreter, public Recorder {
   /// Names of the executors that the recording is for; empty: the default ones. A tracer inside another's recording has
   /// the outer one's.
   void set_executors(std::vector<std::string> names) { executors_ = std::move(names); }
-  Trace& trace() { return trace_; }
-  uint64_t serial() const { return serial_; }
+  Trace& trace() { return builder_.trace(); }
 
   // As an interpreter.
   Recorder* recorder() override { return this; }
   bool computes() const override { return false; }
   void run(const Symbol&, Arguments, SourceLocation, Results&) override;
-  Int integer(detail::NumberOperation, Int, Int) override;
-  Float floating(detail::NumberOperation, Float, Float) override;
-  Bool comparison(detail::NumberOperation, Int, Int) override;
-  Bool comparison(detail::NumberOperation, Float, Float) override;
-  void fix(const NumberProxy&) override;
+  Int integer(detail::NumberOperation operation, Int a, Int b) override { return scalars_.integer(operation, a, b); }
+  Float floating(detail::NumberOperation operation, Float a, Float b) override {
+    return scalars_.floating(operation, a, b);
+  }
+  Bool comparison(detail::NumberOperation operation, Int a, Int b) override {
+    return scalars_.comparison(operation, a, b);
+  }
+  Bool comparison(detail::NumberOperation operation, Float a, Float b) override {
+    return scalars_.comparison(operation, a, b);
+  }
+  void fix(const NumberProxy& proxy) override { SymbolicScalars::fix(proxy); }
   void demand_value(const Tensor&, const char* what, SourceLocation) override;
   void act(const char* what, SourceLocation) override;
   void break_here(const std::string& what, SourceLocation) override;
@@ -150,25 +147,30 @@ class Tracer final : public Interpreter, public Recorder {
   Recorder* outer_recorder() const override { return outer_recorder_; }
   bool records(const Tensor& handle) const override { return handle.impl()->tracer == serial_; }
   Value value_of(const Tensor&) override;
-  detail::Ref<TensorProxy> make_proxy(const TensorType&, bool requires_grad, std::string name = {}) override;
+  detail::Ref<TensorProxy> make_proxy(const TensorType& type, bool requires_grad, std::string name = {}) override {
+    return builder_.make_proxy(type, requires_grad, std::move(name));
+  }
   Tensor adopt(const detail::Ref<TensorProxy>&) override;
-  int reserve_ids(int least) override;
-  std::shared_ptr<std::vector<detail::Ref<NumberProxy>>> numbers() const override { return trace_.numbers; }
+  int reserve_ids(int least) override { return builder_.reserve_ids(least); }
+  std::shared_ptr<std::vector<detail::Ref<NumberProxy>>> numbers() const override { return builder_.trace().numbers; }
   Sizes strides_of(const Tensor&) override;
   bool is_contiguous(const Tensor&) const override;
   Tensor view_again(const Tensor& view, const Tensor& viewed, const Tensor& other) const override;
   bool has_breaks() const override { return breaks_ > 0; }
   Tensor concrete_of(const Tensor&) const override;
-  void append(BoundSymbol) override;
-  void bind(const Symbol&, std::vector<Value> args, std::vector<Value> outputs, SourceLocation at = {}) override;
-  void begin_scope() override;
-  SharedVector<BoundSymbol> end_scope() override;
-  std::span<BoundSymbol> recorded() override { return scopes_.back().change(); }
-  void set_tags(Tags tags) override { tags_ = tags; }
-  Tags tags() const override { return tags_; }
-  void set_sequence(int sequence) override { sequence_ = sequence; }
-  int sequence() const override { return sequence_; }
-  int next_sequence() override { return ++last_sequence_; }
+  void append(BoundSymbol bound) override { builder_.append(std::move(bound)); }
+  void bind(const Symbol& symbol, std::vector<Value> args, std::vector<Value> outputs,
+            SourceLocation at = {}) override {
+    builder_.bind(symbol, std::move(args), std::move(outputs), at);
+  }
+  void begin_scope() override { builder_.begin_scope(); }
+  SharedVector<BoundSymbol> end_scope() override { return builder_.end_scope(); }
+  std::span<BoundSymbol> recorded() override { return builder_.recorded(); }
+  void set_tags(Tags tags) override { builder_.set_tags(tags); }
+  Tags tags() const override { return builder_.tags(); }
+  void set_sequence(int sequence) override { builder_.set_sequence(sequence); }
+  int sequence() const override { return builder_.sequence(); }
+  int next_sequence() override { return builder_.next_sequence(); }
   std::optional<int64_t> memory_budget() const override { return memory_budget_; }
   const std::vector<std::string>& executors() const override { return executors_; }
   bool takes_gradients() const override { return takes_gradients_; }
@@ -215,8 +217,6 @@ class Tracer final : public Interpreter, public Recorder {
   void check_leaf_is_not_written(const TensorImpl&, SourceLocation) const;
   /// The value of a handle in this trace; checks that the handle is this trace's.
   const detail::Ref<TensorProxy>& proxy_of(const Tensor&);
-  /// The shape as one of the last proxies has it, if one does: most ops of a trace have one of a few shapes.
-  SharedShape shared(const Shape&);
   void record_composite(const Symbol&, Arguments original, Arguments, SourceLocation, Results&);
   void record_primitive(const Symbol&, Arguments, SourceLocation, Results&);
   void append_copies(std::vector<Value>& results);
@@ -276,27 +276,15 @@ class Tracer final : public Interpreter, public Recorder {
   detail::Ref<TensorProxy> value_without_gradients(const Tensor& source, const TensorImpl& written, SourceLocation);
   void bind_call(const Symbol&, Arguments, std::span<const Tensor> results, SharedVector<BoundSymbol> subsymbols,
                  SourceLocation);
-  detail::Ref<NumberProxy> make_number(NumberProxy::Kind, int64_t integer, double floating, std::string name);
-  template <class T>
-  void define(detail::NumberOperation, NumberProxy&, T a, T b, Value output);
-  template <class T>
-  Bool record_comparison(detail::NumberOperation, T a, T b);
-  template <class Record>
-  auto record_outside(Record&&);
-  /// Continues the numbering of the outer recording, whose numbers may occur here.
-  void share_numbers_with_outside();
 
-  Trace trace_;
-  std::array<SharedShape, 4> shapes_;
-  size_t next_shape_ = 0;
-  std::vector<SharedVector<BoundSymbol>> scopes_;
+  TraceBuilder builder_;
+  Recorder* outer_recorder_;
+  SymbolicScalars scalars_;
   std::vector<Capture> captures_;
   std::unordered_map<const TensorImpl*, Tensor> current_;  // the value of each captured tensor
   std::vector<WrittenInput> inputs_;
   std::vector<View> views_;  // by TensorImpl::view
   std::vector<FunctionView> function_views_;
-  std::vector<int> open_scopes_{0};
-  int last_scope_ = 0;
   int writes_ = 0;                                                       // so far
   std::unordered_map<int, detail::Ref<TensorProxy>> values_of_history_;  // the values, by result id
   SubgraphRunner* runner_ = nullptr;
@@ -311,17 +299,10 @@ class Tracer final : public Interpreter, public Recorder {
   bool strides_observed_ = false;  // the function does: those of inputs are noted
   std::vector<int> observed_strides_;
   std::unordered_set<const TensorImpl*> reached_;
-  ForwardOrigins origin() const;
-  ForwardOrigins origin_;  // shared by all ops that a rule records
-  ForwardOrigin::Part role_ = ForwardOrigin::Part::rule;
-  std::optional<SourceLocation> location_;
-  Tags tags_;
-  int sequence_ = 0, last_sequence_ = 0;
   std::optional<int64_t> memory_budget_;
   bool takes_gradients_ = false;
   CustomFunction custom_function_;
   std::vector<std::string> executors_;
-  Recorder* outer_recorder_;
   uint64_t serial_;
 };
 

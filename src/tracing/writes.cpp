@@ -49,7 +49,7 @@ void Tracer::note_view(const Tensor& view, const Tensor& viewed, const BoundSymb
   impl.base = viewed.impl();
   impl.base_history = viewed.impl()->history;
   impl.view = static_cast<int>(views_.size());
-  views_.push_back({bound.symbol, bound.args, open_scopes_.back(), false, grad_enabled()});
+  views_.push_back({bound.symbol, bound.args, builder_.scope(), false, grad_enabled()});
 }
 
 void Tracer::leave_scope(TensorImpl& result, const Symbol& symbol, Arguments arguments) {
@@ -67,7 +67,7 @@ void Tracer::leave_scope(TensorImpl& result, const Symbol& symbol, Arguments arg
     return;
   }
   View& view = views_[result.view];
-  view.scope = open_scopes_.back();
+  view.scope = builder_.scope();
   view.shares_surely = view.shares_surely || symbol.semantics.never_copies;
 }
 
@@ -188,7 +188,8 @@ void Tracer::refresh(TensorImpl& view) {
           "copy, by the argument's strides: use view() for a view, clone() for a copy")};
     case Sharing::shares: break;
   }
-  view.proxy = replay(views_[view.view], Tensor(view.base), location_.value_or(SourceLocation{})).impl()->proxy;
+  view.proxy =
+      replay(views_[view.view], Tensor(view.base), builder_.location().value_or(SourceLocation{})).impl()->proxy;
   view.base_history = view.base->history;
   ++view.history;
 }
@@ -196,8 +197,7 @@ void Tracer::refresh(TensorImpl& view) {
 Tensor Tracer::visible(const Tensor& tensor, SourceLocation at) {
   const TensorImpl& impl = *tensor.impl();
   if (!impl.base) return tensor;
-  const int scope = views_[impl.view].scope;
-  if (std::find(open_scopes_.begin(), open_scopes_.end(), scope) != open_scopes_.end()) return tensor;
+  if (builder_.is_open(views_[impl.view].scope)) return tensor;
   const Tensor viewed = visible(Tensor(impl.base), at);
   return replay(views_[impl.view], viewed, at);
 }
@@ -342,7 +342,7 @@ void Tracer::append_copies(std::vector<Value>& results) {
     if (!(input.handle.impl()->proxy == input.original))
       copies.emplace_back(input.handle.impl()->proxy, input.original);
   if (copies.empty()) return;
-  const std::vector<int> roots = view_roots(std::as_const(scopes_.back()).read(), trace_.next_id);
+  const std::vector<int> roots = view_roots(builder_.ops(), trace().next_id);
   std::unordered_set<int> overwritten;
   for (const auto& [latest, original] : copies) overwritten.insert(original->id);
   const auto keep = [&](const detail::Ref<TensorProxy>& value) {
@@ -366,7 +366,7 @@ void Tracer::append_copies(std::vector<Value>& results) {
 }
 
 Trace Tracer::finish(Value results) {
-  if (scopes_.size() != 1) throw InternalError("a trace was finished inside an open scope");
+  if (builder_.has_inner_scope()) throw InternalError("a trace was finished inside an open scope");
   std::vector<Value> args;
   if (results.is_list()) args = results.list();
   else args.push_back(std::move(results));
@@ -374,19 +374,11 @@ Trace Tracer::finish(Value results) {
 }
 
 Trace Tracer::take_trace(std::vector<Value> results) {
-  const Tags tags = std::exchange(tags_, {});
-  const int sequence = std::exchange(sequence_, 0);
-  const ForwardOrigins origin = std::exchange(origin_, {});
-  append_copies(results);
-  bind(prims_return_symbol, std::move(results), {});
-  trace_.bound_symbols = std::move(scopes_.back());
-  scopes_.back().clear();
-  tags_ = tags;
-  sequence_ = sequence;
-  origin_ = origin;
-  Trace taken = std::move(trace_);
-  trace_.name = taken.name;
-  return taken;
+  {
+    const TraceBuilder::Unmarked unmarked(builder_);
+    append_copies(results);
+  }
+  return builder_.take(std::move(results));
 }
 
 }  // namespace fulgurite

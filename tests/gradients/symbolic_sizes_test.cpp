@@ -32,7 +32,8 @@ std::string record_symbolically(const OperatorCase& c, int& fixed) {
   for (const Tensor& input : inputs) {
     Shape shape;
     for (const Int size : input.shape())
-      shape.push_back(size.hint() > 1 ? tracer.add_integer(size.hint(), "size" + std::to_string(sizes++)) : size);
+      shape.push_back(size.hint() > 1 ? tracer.scalars().add_integer(size.hint(), "size" + std::to_string(sizes++))
+                                      : size);
     symbolic.push_back(tracer.add_argument({shape, input.dtype(), {}}, input.requires_grad(), ""));
   }
   {

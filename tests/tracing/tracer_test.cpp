@@ -154,7 +154,7 @@ TEST("a tensor of a trace that has ended is refused with the line of its birth")
 
 TEST("shape rules work on symbolic sizes") {
   Tracer tracer;
-  const Int n = tracer.add_integer(4, "i0");
+  const Int n = tracer.scalars().add_integer(4, "i0");
   const Tensor x = tracer.add_argument({Shape{n, 8}, Dtype::f32, {}}, true, "x");
   const Tensor w = tracer.add_argument({Shape{16, 8}, Dtype::f32, {}}, true, "w");
   Tensor y;

@@ -57,15 +57,15 @@ class PatternNumbers {
 
   Int next_size(Int size) {
     if (!may_vary(size.hint())) return size;
-    sizes_.push_back(tracer_.add_size(size.hint(), take()));
+    sizes_.push_back(tracer_.scalars().add_size(size.hint(), take()));
     return sizes_.back();
   }
   /// Makes the sizes of tensors arguments of the trace, after the tensors.
   void give_sizes() {
     for (const Int size : sizes_) tracer_.trace().args.emplace_back(size);
   }
-  Int next_integer(Int number) { return tracer_.add_integer(number.hint(), {}, take()); }
-  Float next_float(Float number) { return tracer_.add_float(number.hint(), {}, take()); }
+  Int next_integer(Int number) { return tracer_.scalars().add_integer(number.hint(), {}, take()); }
+  Float next_float(Float number) { return tracer_.scalars().add_float(number.hint(), {}, take()); }
   bool all_are_used() const { return used_ == count_; }
 
  private:
@@ -133,7 +133,7 @@ EagerFunction::EagerFunction(const EagerFunction& concrete, std::span<const Int>
   std::vector<Int> symbols, own;
   for (size_t i = 0; i < sizes.size(); ++i) {
     const bool is_new = pattern[i] == static_cast<int>(symbols.size());
-    if (is_new) symbols.push_back(tracer.add_size(sizes[i].hint(), pattern[i]));
+    if (is_new) symbols.push_back(tracer.scalars().add_size(sizes[i].hint(), pattern[i]));
     own.push_back(pattern[i] < 0 ? Int(sizes[i].hint()) : symbols[static_cast<size_t>(pattern[i])]);
   }
   Handles handles;
