@@ -56,7 +56,7 @@ class BackwardRecorder {
   CapturedBackward run() {
     const InterpreterScope scope(&tracer_);
     const GradModeScope no_grad(false);
-    tracer_.set_no_breaks("in a hook that is recorded");
+    tracer_.graph_breaks().forbid("in a hook that is recorded");
     for (size_t i = 0; i < graph_.calls.size(); ++i) gradients_[i].resize(graph_.calls[i].node->output_count());
     for (const NodeCall::Target& root : graph_.roots) deliver(root, {next_input("gradient"), {}});
     for (size_t i = 0; i < graph_.calls.size(); ++i) run_call(static_cast<int>(i));

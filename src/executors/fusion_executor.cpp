@@ -15,11 +15,11 @@
 #include "executors/check_function.h"
 #include "executors/fusion/outline_fusions.h"
 #include "executors/user_executor.h"
+#include "ops/core/dispatch.h"
 #include "ops/generated/symbols.h"
 #include "runtime/copy_elements.h"
 #include "support/log.h"
 #include "support/text/text.h"
-#include "tracing/tracer.h"
 
 namespace fulgurite {
 

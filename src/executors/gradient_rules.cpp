@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "ops/core/recorder.h"
 #include "ops/core/user_operator.h"
 #include "support/text/text.h"
 #include "tracing/argument_pack.h"
-#include "tracing/tracer.h"
 
 namespace fulgurite {
 

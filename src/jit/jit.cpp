@@ -13,7 +13,6 @@
 #include "ops/core/dispatch.h"
 #include "pipeline/pass_list.h"
 #include "support/text/text.h"
-#include "tracing/tracer.h"
 
 namespace fulgurite {
 

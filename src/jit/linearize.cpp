@@ -8,9 +8,10 @@
 #include "ir/analysis/trace_values.h"
 #include "jit/arguments/leaf_names.h"
 #include "jit/recording.h"
+#include "ops/core/recorder.h"
 #include "ops/generated/symbols.h"
 #include "support/text/text.h"
-#include "tracing/tracer.h"
+#include "tracing/evaluate.h"
 #include "transforms/in_place.h"
 
 namespace fulgurite {

@@ -165,7 +165,7 @@ void order_captures(Trace& trace, size_t first, const std::set<int>& named) {
 
 // Inputs by their ids, until all have a position.
 void note_written(const Tracer& tracer, std::vector<Value>& results, Recording& recording) {
-  recording.written = tracer.add_written(results);
+  recording.written = tracer.writes().add_written(results);
   for (auto& [input, result] : recording.written) {
     input = tracer.captures()[input].proxy->id;
     recording.requires_grad = recording.requires_grad || results[result].tensor().requires_grad;
@@ -198,8 +198,8 @@ int position_of(const Recording& recording, int id) {
 }
 
 // Facts about arguments and captured tensors, beside their types, that the function has read.
-void note_facts(const Tracer& tracer, const RecordRequest& request, Recording& recording) {
-  for (const int id : tracer.observed_strides()) {
+void note_facts(Tracer& tracer, const RecordRequest& request, Recording& recording) {
+  for (const int id : tracer.views().observed_strides()) {
     for (const RecordedInput& input : recording.inputs)
       if (input.id == id && input.leaf != RecordedInput::captured)
         recording.observed_strides.push_back(
@@ -215,7 +215,7 @@ void note_facts(const Tracer& tracer, const RecordRequest& request, Recording& r
   for (const LeafPath& path : request.paths) {
     if (!path.is_tensor) continue;
     const Tensor& tensor = *request.flat.tensors()[leaf];
-    if (path.argument != LeafPath::callable_member && tensor.defined() && tracer.was_reached(tensor))
+    if (path.argument != LeafPath::callable_member && tensor.defined() && tracer.inputs().was_reached(tensor))
       recording.reached.emplace_back(static_cast<int>(leaf), tensor);
     ++leaf;
   }
@@ -226,8 +226,8 @@ Recording record(const RecordRequest& request, const Containers& containers) {
   Tracer tracer;
   if (request.memory_budget) tracer.set_memory_budget(request.memory_budget);
   if (request.executors) tracer.set_executors(*request.executors);
-  if (request.runner) tracer.set_runner(request.runner);
-  if (!request.no_breaks.empty()) tracer.set_no_breaks(request.no_breaks);
+  if (request.runner) tracer.graph_breaks().set_runner(request.runner);
+  if (!request.no_breaks.empty()) tracer.graph_breaks().forbid(request.no_breaks);
   const std::optional<Dtype> autocast = request.autocast ? request.autocast : autocast_dtype();
   const InterpreterScope scope(&tracer);
   const AutocastScope autocast_scope(autocast);
@@ -242,8 +242,8 @@ Recording record(const RecordRequest& request, const Containers& containers) {
     recording.rest = request.table.run(request.callable, request.arguments, replay);
     recording.integers.assign(replay.result_integers.begin(), replay.result_integers.end());
     recording.floats.assign(replay.result_floats.begin(), replay.result_floats.end());
-    if (tracer.breaks() > 0 || request.is_broken) {
-      tracer.end_subgraph();
+    if (tracer.has_breaks() || request.is_broken) {
+      tracer.graph_breaks().end_subgraph();
       recording.has_graph_breaks = true;
       for (const Tensor& result : replay.results)
         recording.results.push_back(result.defined() ? tracer.concrete_of(result) : result);

@@ -9,7 +9,7 @@
 
 #include "jit/arguments/flat_arguments.h"
 #include "jit/arguments/shared_results.h"
-#include "tracing/breaks.h"
+#include "tracing/subgraph.h"
 
 namespace fulgurite::detail {
 

@@ -154,7 +154,7 @@ struct Context {
   Lasting<fuser::FusionSymbols> fusion_symbols;     // executors/fusion/outline_fusions.cpp
   Lasting<ExecutorRegistry> executors;              // executors/registry.cpp
   std::atomic<uint64_t> executors_version{1};
-  std::atomic<uint64_t> tracers{1};  // tracing/tracer.cpp: the number of the next one
+  std::atomic<uint64_t> tracers{1};  // tracing/trace_handles.cpp: the serial number of the next trace
 
   // Compiled code and caches.
   Lasting<codegen::CompiledKernels> compiled_kernels;     // codegen/host_compiler/compile_kernels.cpp

@@ -1,58 +1,87 @@
 #pragma once
-#include <cstdint>
-#include <map>
-#include <memory>
-#include <mutex>
+#include <optional>
 #include <string>
-#include <utility>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
-#include <fulgurite/trace.h>
-
-#include "tensor/tensor_impl.h"
+#include "tracing/functionalization/trace_writes.h"
+#include "tracing/subgraph.h"
 
 namespace fulgurite {
 
-/// The subgraph recorded up to a graph break.
-struct Subgraph {
-  struct Input {
-    Tensor concrete;
-    detail::Ref<TensorProxy> proxy;
-    bool is_named = false;
-  };
-  Trace trace;                // as recorded; its results: held tensors, then values written with a gradient
-  std::vector<Input> inputs;  // the trace's args
-  int kept = 0;               // how many of the results are still held
-  /// Inputs that were assigned a value with a gradient, and the position of that result.
-  std::vector<std::pair<int, int>> written;
-};
-
-/// Runs the subgraphs of a recording with graph breaks.
-class SubgraphRunner {
+/// The graph breaks of a recording: the trace so far is run as a subgraph, its handles become tensors with memory, and
+/// the recording continues with a new trace, of which these are inputs.
+///
+/// Invariants: without a runner there are no breaks; after one, the handles that the function holds have memory, and
+/// those that stand for an argument of an earlier subgraph, or are views of a tensor of one, are recorded as such
+/// again.
+class GraphBreaks {
  public:
-  virtual ~SubgraphRunner() = default;
-  /// A break, before anything is run, caused by `what`.
-  virtual void note_break(const std::string& what, SourceLocation) = 0;
-  /// Returns the subgraph's results, those that are still held.
-  virtual std::vector<Tensor> run(Subgraph) = 0;
-  /// Another handle for a tensor with memory, with the same history.
-  virtual Tensor alias_of(const Tensor&) = 0;
-  /// The function has to be recorded in another way if it has a break: note_break throws.
-  bool restarts_at_break = false;
-};
+  GraphBreaks(TraceBuilder& builder, TraceHandles& handles, TraceInputs& inputs, TraceViews& views, TraceWrites& writes,
+              CallRecorder& calls)
+      : builder_(builder), handles_(handles), inputs_(inputs), views_(views), writes_(writes), calls_(calls) {}
+  GraphBreaks(const GraphBreaks&) = delete;
+  GraphBreaks& operator=(const GraphBreaks&) = delete;
 
-/// The handles of a recording that are still alive.
-class HeldHandles {
- public:
-  static void add(const std::shared_ptr<HeldHandles>&, TensorImpl&);
-  /// In the order of their creation.
-  std::vector<Tensor> all() const;
+  /// Allows breaking the recording into subgraphs, which this runner runs.
+  void set_runner(SubgraphRunner*);
+  /// The reason why breaks are forbidden: "inside grad, …", for messages. With a runner, it may be a captured backward.
+  void forbid(std::string_view why) {
+    no_breaks_ = why;
+    breaks_for_backward_only_ = true;
+  }
+  int count() const { return count_; }
+
+  /// Breaks the recording, or throws if it cannot be broken here; see the functions of Interpreter of these names.
+  void demand_value(const Tensor&, const char* what, SourceLocation);
+  void act(const char* what, SourceLocation);
+  void break_here(const std::string& what, SourceLocation);
+  void leave_for_backward(const Tensor&, const char* what, SourceLocation);
+  /// Runs what was recorded; handles that are still held become tensors with memory.
+  void end_subgraph();
+
+  /// The tensor that an argument's handle represents after a break; other tensors unchanged.
+  Tensor concrete_of(const Tensor&) const;
+  /// The handle for a tensor with memory that this trace has not met yet.
+  Tensor capture(const Tensor& concrete, SourceLocation);
 
  private:
-  class Membership;
-  mutable std::mutex mutex_;  // a handle may be let go by another thread, when the recording is long over
-  std::map<uint64_t, TensorImpl*> handles_;
-  uint64_t next_ = 0;
+  /// The tensor that an argument's handle represents after a break.
+  struct StandsFor {
+    Tensor handle, concrete;
+    std::string name;
+  };
+  /// A view of a tensor of an earlier subgraph.
+  struct ReplayedView {
+    Tensor handle, base;
+    TraceViews::View view;
+  };
+
+  void break_for(const std::string& what, bool is_backward, std::string_view instead, SourceLocation);
+  /// The position in the function if that forbids a break, for the message.
+  std::optional<std::string> obstacle(bool is_backward) const;
+  void run_subgraph();
+  Subgraph finish_subgraph(const std::vector<Tensor>& kept);
+  void begin_subgraph();
+  std::vector<Tensor> find_kept(std::vector<Tensor>& held);
+  std::vector<Tensor> without_hidden_copies(const std::vector<Tensor>& held);
+  void materialize_inputs();
+  void materialize_view(const Tensor& handle);
+  Tensor replay_outermost(const TraceViews::View&, const Tensor& viewed, SourceLocation);
+
+  TraceBuilder& builder_;
+  TraceHandles& handles_;
+  TraceInputs& inputs_;
+  TraceViews& views_;
+  TraceWrites& writes_;
+  CallRecorder& calls_;
+  SubgraphRunner* runner_ = nullptr;
+  std::string_view no_breaks_ = "inside grad(), value_and_grad(), vjp() and trace()";
+  bool breaks_for_backward_only_ = false;
+  int count_ = 0;
+  std::unordered_map<const TensorImpl*, StandsFor> stands_for_;
+  std::unordered_map<const TensorImpl*, ReplayedView> replayed_views_;
 };
 
 }  // namespace fulgurite

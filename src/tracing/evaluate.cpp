@@ -3,12 +3,12 @@
 
 #include "ir/analysis/trace_values.h"
 #include "ops/core/autocast.h"
+#include "ops/core/recorder.h"
 #include "ir/structural.h"
 #include "tracing/argument_pack.h"
 #include "tracing/custom_function.h"
 #include "tracing/evaluate.h"
 #include "tracing/symbolic_replay.h"
-#include "tracing/tracer.h"
 
 namespace fulgurite {
 

@@ -6,6 +6,10 @@
 
 namespace fulgurite {
 
+/// Runs a trace's symbols through dispatch with these inputs: in eager mode computes, under a tracer records it into
+/// that one. Inputs and results are flat, in the order of ir/analysis/trace_values.h.
+std::vector<Tensor> evaluate(const Trace&, std::span<const Tensor> inputs);
+
 /// Runs some ops of a trace instead of evaluate(), and is notified of the others.
 class OpRunner {
  public:
@@ -20,10 +24,10 @@ class OpRunner {
   [[noreturn]] virtual void fail(const BoundSymbol&) = 0;
 };
 
-/// As evaluate() of tracing/tracer.h.
+/// The same, with some ops run by an OpRunner.
 std::vector<Tensor> evaluate(const Trace&, std::span<const Tensor> inputs, OpRunner&);
 
-/// As evaluate() of tracing/tracer.h, for a trace with symbolic scalars, whose symbolic args are omitted from `inputs`.
+/// The same for a trace with symbolic scalars, whose symbolic args are omitted from `inputs`.
 /// `given` are the values or symbols of those that a call passes, by NumberProxy::input; scalars computed from them are
 /// recreated, and guards on one become guards on its replacement. Their values must be those of the recorded call.
 std::vector<Tensor> evaluate(const Trace&, std::span<const Tensor> inputs, std::span<const Int> given);

@@ -1,10 +1,11 @@
 // The strides of tensors. Inside a traced function they are facts about the arguments: reading them returns the
 // recorded call's, and the cache entry is valid for tensors of the same layout.
-#include <algorithm>
-
 #include <fulgurite/error.h>
 
-#include "tracing/tracer.h"
+#include "ops/core/dispatch.h"
+#include "ops/core/recorder.h"
+#include "support/text/text.h"
+#include "tensor/tensor_impl.h"
 
 namespace fulgurite {
 
@@ -48,35 +49,6 @@ bool Tensor::is_contiguous() const {
   Sizes sizes;
   for (const Int size : shape()) sizes.push_back(static_cast<int64_t>(size));
   return has_contiguous_strides(sizes, strides);
-}
-
-bool Tracer::is_contiguous(const Tensor& handle) const {
-  return !handle.impl()->base &&
-         std::ranges::none_of(inputs_, [&](const WrittenInput& input) { return input.handle.is_same(handle); });
-}
-
-Sizes Tracer::strides_of(const Tensor& tensor) {
-  Tensor handle = current(tensor, {});
-  ViewGeometry found;
-  {
-    const ObservedStrides observed(*this);
-    if (geometry(*handle.impl(), found)) return found.strides;
-  }
-  throw UserError(
-      text::cat(
-          "strides() of ", handle.impl()->proxy->name, ", ", type_text(handle),
-          ": whether it is a view or a copy is not known inside a traced function; use view() or clone() where it is "
-          "made"),
-      handle.impl()->born);
-}
-
-void Tracer::observe_strides(size_t input, ViewGeometry& out) {
-  const WrittenInput& asked = inputs_[input];
-  if (std::ranges::find(observed_strides_, asked.original->id) == observed_strides_.end())
-    observed_strides_.push_back(asked.original->id);
-  const Tensor& concrete = asked.concrete;
-  Recorder* const outside = is_proxy(concrete) ? recording_of(concrete) : nullptr;
-  out.strides = outside ? outside->strides_of(concrete) : concrete.impl()->strides;
 }
 
 }  // namespace fulgurite

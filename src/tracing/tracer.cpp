@@ -1,42 +1,25 @@
-#include "tracing/argument_value.h"
 #include "tracing/tracer.h"
 
 #include <algorithm>
-#include <unordered_set>
-#include <utility>
 
 #include <fulgurite/error.h>
+#include <fulgurite/symbol.h>
 
-#include "ir/analysis/trace_values.h"
-#include "ops/core/autocast.h"
 #include "ir/structural.h"
-#include "support/context.h"
-#include "support/text/base_name.h"
+#include "ops/core/autocast.h"
+#include "tracing/argument_value.h"
 
 namespace fulgurite {
-
-uint64_t next_tracer_serial() { return context().tracers.fetch_add(1, std::memory_order_relaxed); }
-
-namespace {
-
-std::string where(SourceLocation at) {
-  return at.line == 0 ? "" : text::cat(" (made at ", text::base_name(at.file), ":", at.line, ")");
-}
-
-}  // namespace
-
-void refuse_stray_proxy(const Tensor& tensor) {
-  throw RuleError{text::cat("tensor ", tensor.impl()->proxy->name,
-                            " belongs to a trace that has ended or to another thread's", where(tensor.impl()->born),
-                            "; return it from the traced function instead of keeping it")};
-}
 
 Tracer::Tracer(std::string name)
     : Interpreter(innermost_interpreter()),
       builder_(std::move(name)),
       outer_recorder_(innermost_recorder()),
       scalars_(builder_, outer(), outer_recorder_),
-      serial_(next_tracer_serial()) {
+      inputs_(builder_, handles_),
+      views_(builder_, inputs_, *this),
+      writes_(builder_, handles_, inputs_, views_, *this),
+      breaks_(builder_, handles_, inputs_, views_, writes_, *this) {
   if (outer_recorder_) {
     memory_budget_ = outer_recorder_->memory_budget();
     executors_ = outer_recorder_->executors();
@@ -50,68 +33,87 @@ Tracer::Tracer(const Trace& continues) : Tracer(continues.name) {
   trace().associate_forward = continues.associate_forward;
 }
 
-Tracer::~Tracer() = default;
-
-Tensor Tracer::make_handle(const detail::Ref<TensorProxy>& proxy, SourceLocation at) {
-  Tensor handle = make_proxy_tensor(proxy, serial_, at);
-  if (held_) HeldHandles::add(held_, *handle.impl());
-  return handle;
-}
-
-Tensor Tracer::adopt(const detail::Ref<TensorProxy>& proxy) { return make_handle(proxy, {}); }
-
-Tensor Tracer::add_argument(const TensorType& type, bool requires_grad, std::string name, SourceLocation at,
-                            bool is_leaf, const Tensor& concrete) {
-  if (name.empty()) name = text::cat("t_", inputs_.size());
-  const auto proxy = make_proxy(type, requires_grad, std::move(name));
-  const Tensor handle = make_handle(proxy, at);
-  trace().args.emplace_back(proxy);
-  inputs_.push_back({proxy, handle, is_leaf, false, concrete});
-  return handle;
-}
-
-Tensor Tracer::capture(const Tensor& concrete, std::string name, bool requires_grad, const Shape& shape) {
-  if (const auto found = current_.find(concrete.impl().get()); found != current_.end()) return found->second;
-  if (name.empty()) name = concrete.name();
-  const bool is_named = !name.empty();
-  const Tensor handle = add_argument({shape, concrete.dtype(), concrete.device()}, requires_grad, std::move(name), {},
-                                     requires_grad && !is_proxy(concrete) && concrete.is_leaf(), concrete);
-  captures_.push_back({concrete, handle.impl()->proxy, is_named});
-  current_.emplace(concrete.impl().get(), handle);
-  return handle;
-}
-
-Tensor Tracer::bind_concrete(const Tensor& concrete, std::string name) {
-  return capture(concrete, std::move(name), concrete.requires_grad(), concrete.shape());
-}
+void Tracer::bind_sizes(const Tensor& tensor) { scalars_.bind_sizes(tensor.shape(), value_of(tensor)); }
 
 Tensor Tracer::bind_concrete(const Tensor& concrete, std::string name, const Shape& shape) {
-  return capture(concrete, std::move(name), concrete.requires_grad(), shape);
+  return inputs_.capture(concrete, std::move(name), concrete.requires_grad(), shape);
 }
 
 Tensor Tracer::bind_concrete(const Tensor& concrete, std::string name, bool requires_grad) {
-  return capture(concrete, std::move(name), requires_grad, concrete.shape());
+  return inputs_.capture(concrete, std::move(name), requires_grad, concrete.shape());
 }
+
+Trace Tracer::finish(Value results) {
+  if (builder_.has_inner_scope()) throw InternalError("a trace was finished inside an open scope");
+  std::vector<Value> args;
+  if (results.is_list()) args = results.list();
+  else args.push_back(std::move(results));
+  return writes_.take_trace(std::move(args));
+}
+
+// The parts answer these.
+
+Int Tracer::integer(detail::NumberOperation operation, Int a, Int b) { return scalars_.integer(operation, a, b); }
+Float Tracer::floating(detail::NumberOperation operation, Float a, Float b) {
+  return scalars_.floating(operation, a, b);
+}
+Bool Tracer::comparison(detail::NumberOperation operation, Int a, Int b) {
+  return scalars_.comparison(operation, a, b);
+}
+Bool Tracer::comparison(detail::NumberOperation operation, Float a, Float b) {
+  return scalars_.comparison(operation, a, b);
+}
+void Tracer::fix(const NumberProxy& proxy) { SymbolicScalars::fix(proxy); }
+
+void Tracer::demand_value(const Tensor& tensor, const char* what, SourceLocation at) {
+  breaks_.demand_value(tensor, what, at);
+}
+void Tracer::act(const char* what, SourceLocation at) { breaks_.act(what, at); }
+void Tracer::break_here(const std::string& what, SourceLocation at) { breaks_.break_here(what, at); }
+void Tracer::leave_for_backward(const Tensor& tensor, const char* what, SourceLocation at) {
+  breaks_.leave_for_backward(tensor, what, at);
+}
+
+detail::Ref<TensorProxy> Tracer::make_proxy(const TensorType& type, bool requires_grad, std::string name) {
+  return builder_.make_proxy(type, requires_grad, std::move(name));
+}
+void Tracer::bind(const Symbol& symbol, std::vector<Value> args, std::vector<Value> outputs, SourceLocation at) {
+  builder_.bind(symbol, std::move(args), std::move(outputs), at);
+}
+
+Sizes Tracer::strides_of(const Tensor& tensor) { return views_.strides_of(current(tensor, {})); }
+Tensor Tracer::view_again(const Tensor& view, const Tensor& viewed, const Tensor& other) const {
+  return views_.recreate(view, viewed, other);
+}
+
+Recorder::CustomFunction Tracer::exchange_custom_function(CustomFunction other) {
+  return writes_.exchange_custom_function(std::move(other));
+}
+void Tracer::note_function_view(const Tensor& result, const Tensor& viewed) {
+  writes_.function_views().note(result, current(viewed, {}));
+}
+
+// Values of tensors.
 
 Tensor Tracer::current(const Tensor& tensor, SourceLocation at) {
   if (!tensor.defined()) return tensor;
   if (tensor.impl()->proxy && records(tensor)) {
-    if (writes_ > 0) refresh(*tensor.impl());
+    writes_.refresh(tensor);
     return tensor;
   }
-  if (const auto found = current_.find(tensor.impl().get()); found != current_.end()) {
-    if (writes_ > 0) refresh(*found->second.impl());
-    if (breaks_ == 0) reached_.insert(found->first);  // a function with breaks runs its body at every call
-    return found->second;
+  if (const Tensor* const handle = inputs_.handle_of(tensor)) {
+    writes_.refresh(*handle);
+    if (!has_breaks()) inputs_.note_reached(tensor);  // a function with breaks runs its body at every call
+    return *handle;
   }
   if (tensor.impl()->proxy && recording_of(tensor) == nullptr) refuse_stray_proxy(tensor);
-  return captured(tensor, at);
+  return breaks_.capture(tensor, at);
 }
 
 const detail::Ref<TensorProxy>& Tracer::proxy_of(const Tensor& tensor) {
-  // The handle stays alive in current_ or with the caller, and with it the proxy.
+  // The handle stays alive in inputs_ or with the caller, and with it the proxy.
   const Tensor handle = current(tensor, {});
-  if (writes_ > 0) refresh(*handle.impl());
+  writes_.refresh(handle);
   return handle.impl()->proxy;
 }
 
@@ -124,7 +126,7 @@ Value Tracer::value_of(const Argument& argument) {
   return value_of_argument(argument, [&](const Tensor& tensor) { return value_of(tensor); });
 }
 
-void Tracer::bind_sizes(const Tensor& tensor) { scalars_.bind_sizes(tensor.shape(), value_of(tensor)); }
+// Calls.
 
 void Tracer::bind_call(const Symbol& symbol, Arguments arguments, std::span<const Tensor> results,
                        SharedVector<BoundSymbol> subsymbols, SourceLocation at) {
@@ -200,7 +202,7 @@ void Tracer::run(const Symbol& symbol, Arguments arguments, SourceLocation at, R
   const CurrentArguments current_arguments(*this, arguments, at);
   const Arguments with_current = current_arguments.arguments();
   if (is_write(symbol)) {
-    write(with_current[0].tensor(), with_current[1].tensor(), at);
+    writes_.write(with_current[0].tensor(), with_current[1].tensor(), at);
     results.push_back(arguments[1].tensor());
     return;
   }
@@ -208,15 +210,8 @@ void Tracer::run(const Symbol& symbol, Arguments arguments, SourceLocation at, R
   else record_primitive(symbol, with_current, at, results);
 }
 
-void Tracer::record_composite(const Symbol& symbol, Arguments original, Arguments arguments, SourceLocation at,
-                              Results& results) {
-  // The checks of a composite that a kernel may run as one op; those of its subsymbols may be weaker.
-  if (symbol.infer) {
-    InferredTypes types;
-    infer_types(symbol, arguments, types);
-  }
-  const int writes_before = writes_, breaks_before = breaks_;
-  const uint64_t conversions_before = autocast_conversions();
+SharedVector<BoundSymbol> Tracer::record_decomposition(const Symbol& symbol, Arguments arguments, SourceLocation at,
+                                                       Results& results) {
   begin_scope();
   const std::optional<SourceLocation> outside = builder_.location();
   set_location(at);
@@ -228,16 +223,11 @@ void Tracer::record_composite(const Symbol& symbol, Arguments original, Argument
     throw;
   }
   set_location(outside);
-  SharedVector<BoundSymbol> subsymbols = end_scope();
-  if (breaks_ != breaks_before) {
-    // Its first subgraph has been run: the remaining ops are recorded individually.
-    for (BoundSymbol& subsymbol : subsymbols) append(std::move(subsymbol));
-    for (const Tensor& result : results)
-      if (result.impl()->proxy && result.impl()->base) views_[result.impl()->view].scope = builder_.scope();
-    return;
-  }
-  // A result that is an unchanged argument (dropout in evaluation, contiguous) is that argument, not a value of its
-  // own.
+  return end_scope();
+}
+
+// A result that is an unchanged argument (dropout in evaluation, contiguous) is that argument, not a value of its own.
+bool Tracer::replace_by_arguments(Results& results, Arguments original, Arguments arguments, SourceLocation at) {
   const auto argument_that_is = [&](const Tensor& result) -> const Tensor* {
     for (size_t i = 0; i < arguments.size(); ++i)
       if (arguments[i].is_tensor() && arguments[i].tensor().impl()->proxy == result.impl()->proxy)
@@ -250,16 +240,42 @@ void Tracer::record_composite(const Symbol& symbol, Arguments original, Argument
     if (const Tensor* argument = argument_that_is(result)) result = *argument;
     else makes_values = true;
   }
+  return makes_values;
+}
+
+namespace {
+
+void append_all(TraceBuilder& builder, SharedVector<BoundSymbol> ops) {
+  for (BoundSymbol& op : ops) builder.append(std::move(op));
+}
+
+}  // namespace
+
+void Tracer::record_composite(const Symbol& symbol, Arguments original, Arguments arguments, SourceLocation at,
+                              Results& results) {
+  // The checks of a composite that a kernel may run as one op; those of its subsymbols may be weaker.
+  if (symbol.infer) {
+    InferredTypes types;
+    infer_types(symbol, arguments, types);
+  }
+  const int writes_before = writes_.count(), breaks_before = breaks_.count();
+  const uint64_t conversions_before = autocast_conversions();
+  SharedVector<BoundSymbol> subsymbols = record_decomposition(symbol, arguments, at, results);
+  if (breaks_.count() != breaks_before) {
+    // Its first subgraph has been run: the remaining ops are recorded individually.
+    append_all(builder_, std::move(subsymbols));
+    for (const Tensor& result : results)
+      if (result.impl()->proxy && result.impl()->base) views_.set_scope(*result.impl(), builder_.scope());
+    return;
+  }
+  const bool makes_values = replace_by_arguments(results, original, arguments, at);
   // A composite's writes are visible outside it, so its ops are recorded there too.
-  const bool writes = writes_ != writes_before;
+  const bool writes = writes_.count() != writes_before;
   // With autocasting inside it is not the function of its name.
   const bool converts = autocast_conversions() != conversions_before;
-  if (writes || converts || !makes_values) {
-    for (BoundSymbol& subsymbol : subsymbols) append(std::move(subsymbol));
-  } else {
-    bind_call(symbol, arguments, {results.data(), results.size()}, std::move(subsymbols), at);
-  }
-  for (const Tensor& result : results) leave_scope(*result.impl(), symbol, arguments);
+  if (writes || converts || !makes_values) append_all(builder_, std::move(subsymbols));
+  else bind_call(symbol, arguments, {results.data(), results.size()}, std::move(subsymbols), at);
+  for (const Tensor& result : results) views_.leave_scope(*result.impl(), symbol, arguments);
 }
 
 namespace {
@@ -272,28 +288,28 @@ void check_size(const TensorType& type) {
   checked_bytes(sizes, type.dtype);
 }
 
+bool any_requires_grad(Arguments arguments) {
+  const auto requires_grad = [](const Tensor& tensor) { return tensor.defined() && tensor.requires_grad(); };
+  return std::ranges::any_of(arguments, [&](const Argument& argument) {
+    if (argument.is_tensor()) return argument.tensor().requires_grad();
+    return argument.kind() == Argument::Kind::tensors && std::ranges::any_of(argument.tensors(), requires_grad);
+  });
+}
+
 }  // namespace
 
 void Tracer::record_primitive(const Symbol& symbol, Arguments arguments, SourceLocation at, Results& results) {
   InferredTypes types;
   infer_types(symbol, arguments, types);
-  bool requires_grad = false;
-  if (!symbol.traits.not_differentiable && grad_enabled()) {
-    for (const Argument& argument : arguments) {
-      if (argument.is_tensor()) requires_grad = requires_grad || argument.tensor().requires_grad();
-      else if (argument.kind() == Argument::Kind::tensors)
-        for (const Tensor& tensor : argument.tensors())
-          requires_grad = requires_grad || (tensor.defined() && tensor.requires_grad());
-    }
-  }
+  const bool requires_grad = !symbol.traits.not_differentiable && grad_enabled() && any_requires_grad(arguments);
   for (const TensorType& type : types) {
     if (!symbol.traits.view) check_size(type);
-    const auto proxy = make_proxy(type, requires_grad && is_floating(type.dtype));
-    results.push_back(make_handle(proxy, at));
+    const auto proxy = builder_.make_proxy(type, requires_grad && is_floating(type.dtype));
+    results.push_back(handles_.make(proxy, at));
   }
   bind_call(symbol, arguments, {results.data(), results.size()}, {}, at);
   if (symbol.traits.view && arguments[0].is_tensor())
-    note_view(results[0], arguments[0].tensor(), builder_.ops().back());
+    views_.note(results[0], arguments[0].tensor(), builder_.ops().back());
 }
 
 }  // namespace fulgurite

@@ -15,7 +15,7 @@
 #include "ops/generated/symbols.h"
 #include "support/cases/case_traces.h"
 #include "support/gradcheck.h"
-#include "tracing/tracer.h"
+#include "tracing/evaluate.h"
 
 using namespace fulgurite;
 using namespace fulgurite::test;

@@ -14,7 +14,6 @@
 #include "tensor/same_memory.h"
 #include "tracing/evaluate.h"
 #include "tracing/symbolic_replay.h"
-#include "tracing/tracer.h"
 
 namespace fulgurite {
 

@@ -5,7 +5,6 @@
 #include <fulgurite/error.h>
 
 #include "tracing/evaluate.h"
-#include "tracing/tracer.h"
 
 namespace fulgurite {
 

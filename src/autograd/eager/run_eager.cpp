@@ -11,7 +11,7 @@
 #include "ir/structural.h"
 #include "tensor/pending.h"
 #include "tensor/write_count.h"
-#include "tracing/tracer.h"
+#include "tracing/trace_handles.h"
 
 namespace fulgurite {
 

@@ -8,7 +8,7 @@
 #include "autograd/functions/function_node.h"
 #include "ops/core/dispatch.h"
 #include "tracing/custom_function.h"
-#include "tracing/tracer.h"
+#include "tracing/evaluate.h"
 
 namespace fulgurite {
 

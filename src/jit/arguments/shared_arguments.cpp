@@ -7,7 +7,7 @@
 #include <fulgurite/operators.h>
 
 #include "ir/structural.h"
-#include "tracing/tracer.h"
+#include "ops/core/recorder.h"
 
 namespace fulgurite::detail {
 

@@ -4,7 +4,8 @@
 
 #include "ops/core/dispatch.h"
 #include "tracing/grad_mode.h"
-#include "tracing/own_memory.h"
+#include "tracing/functionalization/own_memory.h"
+#include "tracing/tracer.h"
 
 namespace fulgurite::detail {
 
@@ -41,7 +42,7 @@ std::optional<Box> box_of(const Shape& root, const ViewGeometry& view) {
 class Planner {
  public:
   Planner(Tracer& tracer, const std::unordered_map<const TensorImpl*, int>& flat, std::vector<Value>& values)
-      : tracer_(tracer), flat_(flat), values_(values), memory_(tracer) {}
+      : tracer_(tracer), flat_(flat), values_(values), memory_(tracer.builder()) {}
 
   ResultPlan run(const std::vector<Tensor>& results) {
     for (const Tensor& result : results) add(result);
@@ -55,7 +56,7 @@ class Planner {
  private:
   struct Entry {
     Tensor handle;
-    Tracer::StorageView position;
+    StorageView position;
     std::optional<Box> box;
     int value = -1;  // which of the values
     int slot = -1;
@@ -69,8 +70,8 @@ class Planner {
     order_.push_back(known->second);
     const int value = next_value_++;
     if (!is_new) return;
-    Tracer::StorageView position =
-        tracer_.storage_view(handle, [&](const Tensor& root) { return flat_.contains(root.impl().get()); });
+    StorageView position =
+        tracer_.views().storage_view(handle, [&](const Tensor& root) { return flat_.contains(root.impl().get()); });
     std::optional<Box> box;
     if (position.geometry) box = box_of(position.root.shape(), *position.geometry);
     entries_.push_back({handle, std::move(position), std::move(box), value});
@@ -81,7 +82,7 @@ class Planner {
     const Tensor root = entries_[index].position.root;
     if (const auto leaf = flat_.find(root.impl().get()); leaf != flat_.end())
       return share(index, {SharedResult::Of::argument, leaf->second, {}, {}});
-    if (const Tensor* captured = tracer_.concrete_of_input(root))
+    if (const Tensor* captured = tracer_.inputs().concrete_of(root))
       return share(index, {SharedResult::Of::captured, 0, *captured, {}});
     if (entries_[index].position.views.empty() || !overlaps_another(index)) return keep(index);
     const int result = result_of(root);
@@ -116,14 +117,15 @@ class Planner {
 
   void keep(size_t index) {
     Entry& entry = entries_[index];
-    values_[static_cast<size_t>(entry.value)] = memory_.of(entry.handle, entry.position.root);
+    const Value value = tracer_.value_of(entry.handle);
+    values_[static_cast<size_t>(entry.value)] = memory_.of(value, entry.handle, entry.position.root);
     entry.slot = static_cast<int>(plan_.kept.size());
     entry.is_placed = true;
     plan_.kept.push_back(entry.value);
   }
 
   void share(size_t index, SharedResult result) {
-    const Tracer::StorageView position = entries_[index].position;
+    const StorageView position = entries_[index].position;
     size_t first = 0;  // of the views that remain to be built
     for (size_t i = position.views.size(); i-- > 1 && first == 0;) {
       const int before = shared_before(position, i);
@@ -139,14 +141,13 @@ class Planner {
 
   // The position of the shared result that the i-th view is made of, or of a possible copy, which is made once; else
   // -1.
-  int shared_before(const Tracer::StorageView& of, size_t i) {
+  int shared_before(const StorageView& of, size_t i) {
     const Tensor& handle = of.views[i - 1].handle;
     auto known = known_.find(handle.impl().get());
     if (known == known_.end()) {
       if (!of.views[i - 1].may_copy) return -1;
       known = known_.emplace(handle.impl().get(), static_cast<int>(entries_.size())).first;
-      const std::vector<Tracer::RecordedView> views(of.views.begin(),
-                                                    of.views.begin() + static_cast<std::ptrdiff_t>(i));
+      const std::vector<RecordedView> views(of.views.begin(), of.views.begin() + static_cast<std::ptrdiff_t>(i));
       entries_.push_back({handle, {of.root, views, {}}, {}});
     }
     const auto index = static_cast<size_t>(known->second);
@@ -186,9 +187,9 @@ ResultPlan plan_results(Tracer& tracer, const std::vector<Tensor>& results,
   return Planner(tracer, flat, values).run(results);
 }
 
-ReadyViews::ReadyViews(const std::vector<Tracer::RecordedView>& views, SymbolValues& numbers) {
+ReadyViews::ReadyViews(const std::vector<RecordedView>& views, SymbolValues& numbers) {
   Constants constants(numbers);
-  for (const Tracer::RecordedView& view : views) {
+  for (const RecordedView& view : views) {
     BoundSymbol bound;
     bound.symbol = view.symbol;
     bound.args = view.args;

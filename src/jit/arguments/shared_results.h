@@ -5,7 +5,11 @@
 
 #include "ir/symbolic/symbol_values.h"
 #include "tracing/argument_pack.h"
-#include "tracing/tracer.h"
+#include "tracing/functionalization/storage_view.h"
+
+namespace fulgurite {
+class Tracer;
+}
 
 namespace fulgurite::detail {
 
@@ -17,7 +21,7 @@ struct SharedResult {
   Of of = Of::result;
   int index = 0;  // of the tensor leaf, of the program's result, or of an earlier one of these
   Tensor captured;
-  std::vector<Tracer::RecordedView> views;
+  std::vector<RecordedView> views;
 };
 
 /// The results of a recording: those that its program returns, and those built from them afterwards.
@@ -40,7 +44,7 @@ ResultPlan plan_results(Tracer&, const std::vector<Tensor>& results,
 class ReadyViews {
  public:
   /// `numbers` has the values of symbols among the arguments.
-  ReadyViews(const std::vector<Tracer::RecordedView>&, SymbolValues& numbers);
+  ReadyViews(const std::vector<RecordedView>&, SymbolValues& numbers);
   Tensor of(const Tensor& root) const;
 
  private:

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "jit/jit_state.h"
-#include "tracing/breaks.h"
+#include "tracing/subgraph.h"
 
 namespace fulgurite::detail {
 

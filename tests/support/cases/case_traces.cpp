@@ -2,6 +2,7 @@
 
 #include "ir/analysis/trace_values.h"
 #include "support/gradcheck.h"
+#include "tracing/evaluate.h"
 #include "tracing/tracer.h"
 
 namespace fulgurite::test {

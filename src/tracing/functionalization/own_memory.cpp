@@ -1,4 +1,4 @@
-#include "tracing/own_memory.h"
+#include "tracing/functionalization/own_memory.h"
 
 #include <algorithm>
 
@@ -20,22 +20,21 @@ std::vector<int> roots_outside_custom_functions(std::span<const BoundSymbol> ops
 
 }  // namespace
 
-OwnMemory::OwnMemory(Tracer& tracer)
-    : tracer_(tracer), roots_(roots_outside_custom_functions(tracer.recorded(), tracer.trace().next_id)) {
-  for (const Value& arg : tracer.trace().args)
+OwnMemory::OwnMemory(TraceBuilder& builder)
+    : builder_(builder), roots_(roots_outside_custom_functions(builder.ops(), builder.trace().next_id)) {
+  for (const Value& arg : builder.trace().args)
     if (arg.is_tensor()) owners_.emplace(arg.proxy_id(), nullptr);
 }
 
 Value OwnMemory::bound(const Symbol& symbol, const detail::Ref<TensorProxy>& value) {
-  const auto result = tracer_.make_proxy({value->shape, value->dtype, value->device}, value->requires_grad);
-  tracer_.bind(symbol, {Value(value)}, {Value(result)});
+  const auto result = builder_.make_proxy_like(*value, value->requires_grad);
+  builder_.bind(symbol, {Value(value)}, {Value(result)});
   return Value(result);
 }
 
-Value OwnMemory::of(const Tensor& handle, const Tensor& owner) {
-  const Value value = tracer_.value_of(handle);
-  const int root = static_cast<size_t>(value.proxy_id()) < roots_.size() ? roots_[static_cast<size_t>(value.proxy_id())]
-                                                                         : value.proxy_id();
+Value OwnMemory::of(const Value& value, const Tensor& handle, const Tensor& owner) {
+  const auto id = static_cast<size_t>(value.proxy_id());
+  const int root = id < roots_.size() ? roots_[id] : value.proxy_id();
   const auto [known, is_new] = owners_.emplace(root, owner.impl().get());
   if (!is_new && known->second != owner.impl().get()) return bound(clone_symbol, value.tensor_ref());
   const bool is_turned = !handle.impl()->base && handle.impl()->history > 0 && root != value.proxy_id();
