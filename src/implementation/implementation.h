@@ -25,6 +25,8 @@ struct UserImplementation {
   OperatorRule execution_transform;
 };
 
+class FusedKernelVisitor;
+
 /// The kernel of a fusion.
 class FusedKernel {
  public:
@@ -41,6 +43,8 @@ class FusedKernel {
   /// The kernel as scalar code named `name`, and as IR with its schedule; empty if it has no such form.
   virtual std::string scalar_text(std::string_view /*name*/) const { return {}; }
   virtual std::string ir_text() const { return {}; }
+  /// Calls the visitor's function for this kind of kernel, if it has one; see executors/fused_kernel_visitor.h.
+  virtual void accept(FusedKernelVisitor&) const {}
 };
 
 /// An executor's implementation of one symbol.

@@ -1,6 +1,7 @@
 #include <fulgurite/fulgurite.h>
 #include <fulgurite/repro.h>
 
+#include "executors/gemm/cost_model.h"
 #include "support/test.h"
 
 using namespace fulgurite;
@@ -48,6 +49,18 @@ TEST("a repro of a fusion has the command, the kernel and the inputs as they lay
           R"({.name = "t2", .shape = {4, 6}, .strides = {6, 1}, .dtype = Dtype::f32, .is_made = true, .moved_since = 96})"),
       program);
   expect(has(program, "Tensor reference(Tensor t_0, Tensor t_1)"));
+}
+
+TEST("a repro of a GEMM has its two functions and its tiles") {
+  if (!fused_gemm::is_profitable_on_this_cpu(Dtype::bf16)) return;
+  const auto f = jit([](Tensor x, Tensor w) { return relu(matmul(x, w)); });
+  f(randn({1024, 256}).to(Dtype::bf16), randn({256, 272}).to(Dtype::bf16));
+  const std::string program = examine::repro(f, "fusion0");
+  expect(has(program, examine::kernel_source(f, "fusion0")), "the kernel is not in it");
+  expect(has(program, "const examine::GemmLayout layout = {.left = Dtype::bf16, .right = Dtype::bf16"), program);
+  expect(has(program, "const examine::Gemm fusion(kernel::") && has(program, ", layout);") &&
+             has(program, "fusion.run(all.first(2), all.subspan(2));"),
+         program.substr(program.find("int main")));
 }
 
 TEST("a repro of lines compiles them, of the forward or the backward, and of a trace that never ran") {

@@ -9,6 +9,7 @@
 #include "codegen/render/vector_target.h"
 #include "examine/fusions/kernel_layout.h"
 #include "examine/repro/repro_program.h"
+#include "executors/fused_kernel_visitor.h"
 #include "ir/printing/print_common.h"
 #include "support/text/text.h"
 
@@ -143,17 +144,33 @@ std::string layout_text(const GemmLayout& layout) {
 struct KernelPart {
   std::string section, layout, made;  // `made` is the kernel's declaration, without const
 };
+
+class KernelPartWriter final : public FusedKernelVisitor {
+ public:
+  explicit KernelPartWriter(const ReproProgram& program) : program_(program) {}
+  void visit(const fuser::FusionKernel& kernel) override {
+    written_ = {kernel_section(kernel.text(), codegen::header_parts(kernel.kernel()), false),
+                layout_text(layout_of(kernel)),
+                text::cat("examine::Kernel fusion(kernel::", program_.kernel_name, ", layout)")};
+  }
+  void visit(const fused_gemm::GemmKernel& kernel) override {
+    written_ = {kernel_section(kernel.text(), codegen::header_parts(kernel.product().form.epilogue), true),
+                layout_text(layout_of(kernel)),
+                text::cat("examine::Gemm fusion(kernel::", kernel.pack_name(), ", kernel::", kernel.multiply_name(),
+                          ", layout)")};
+  }
+  /// None if the kernel cannot be written.
+  const std::optional<KernelPart>& written() const { return written_; }
+
+ private:
+  const ReproProgram& program_;
+  std::optional<KernelPart> written_;
+};
+
 std::optional<KernelPart> kernel_part(const ReproProgram& program) {
-  if (const auto* region = dynamic_cast<const fuser::FusionKernel*>(program.kernel))
-    return KernelPart{kernel_section(region->text(), codegen::header_parts(region->kernel()), false),
-                      layout_text(layout_of(*region)),
-                      text::cat("examine::Kernel fusion(kernel::", program.kernel_name, ", layout)")};
-  if (const auto* product = dynamic_cast<const fused_gemm::GemmKernel*>(program.kernel))
-    return KernelPart{kernel_section(product->text(), codegen::header_parts(product->product().form.epilogue), true),
-                      layout_text(layout_of(*product)),
-                      text::cat("examine::Gemm fusion(kernel::", product->pack_name(),
-                                ", kernel::", product->multiply_name(), ", layout)")};
-  return {};
+  KernelPartWriter writer(program);
+  if (program.kernel) program.kernel->accept(writer);
+  return writer.written();
 }
 
 std::string reference_text(const ReproProgram& program) {

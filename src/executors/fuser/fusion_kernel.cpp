@@ -7,6 +7,7 @@
 #include "codegen/ir/print_kernel.h"
 #include "codegen/render/scalar_target.h"
 #include "executors/eager/index_error.h"
+#include "executors/fused_kernel_visitor.h"
 #include "runtime/copy_elements.h"
 #include "runtime/threads/parallel_for.h"
 #include "runtime/threads/store_fence.h"
@@ -320,6 +321,8 @@ bool FusionKernel::may_overwrite(size_t result, size_t argument) const {
   if (to.extent != Extent::full || from.extent != Extent::full || to.is_column_sum || from.is_place) return false;
   return from.row_loop >= 0 && from.row_loop <= to.row_loop;
 }
+
+void FusionKernel::accept(FusedKernelVisitor& visitor) const { visitor.visit(*this); }
 
 std::string FusionKernel::scalar_text(std::string_view name) const {
   return codegen::scalar_kernel(kernel_, schedule_, std::string(name), false);

@@ -18,6 +18,7 @@ class FusionKernel final : public FusedKernel {
   bool may_overwrite(size_t result, size_t argument) const override;
   std::string scalar_text(std::string_view name) const override;
   std::string ir_text() const override;
+  void accept(FusedKernelVisitor&) const override;
   /// The kernel it was made of; one made for a repro program has no values.
   const codegen::Kernel& kernel() const { return kernel_; }
   const codegen::Schedule& schedule() const { return schedule_; }

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <optional>
 
+#include "executors/fused_kernel_visitor.h"
 #include "executors/gemm/run_gemm.h"
 #include "runtime/copy_elements.h"
 #include "support/context.h"
@@ -133,6 +134,8 @@ void GemmKernel::run(Arguments arguments, std::span<const Tensor> results) const
 }
 
 // An element is read right before it is written; left and right operands are read throughout.
+void GemmKernel::accept(FusedKernelVisitor& visitor) const { visitor.visit(*this); }
+
 bool GemmKernel::may_overwrite(size_t, size_t argument) const {
   return argument >= 2 && !gemm_.form.epilogue.operands[argument - 2].is_row;
 }

@@ -24,6 +24,7 @@ class GemmKernel final : public FusedKernel {
   std::string_view text() const override { return kernels_.text; }
   bool may_overwrite(size_t result, size_t argument) const override;
   int64_t packed_step_depth() const override { return kernels_.tiles.step_depth; }
+  void accept(FusedKernelVisitor&) const override;
   const GemmOp& product() const { return gemm_; }
   const kernels::GemmTiles& tiles() const { return kernels_.tiles; }
   /// The names of the functions in the text: for packing, and for multiplying.
