@@ -11,6 +11,7 @@ import sys
 LONGEST_SUBJECT = 72
 # Verbs that look like a plural or a past form.
 VERBS = {
+    "suppress",
     "pass",
     "guess",
     "address",
