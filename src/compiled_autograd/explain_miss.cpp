@@ -130,7 +130,7 @@ std::string explain_new_sizes(const StructureOfBackward& one, const Capture& new
   for (size_t i = 0; i < sizes.values.size(); ++i) {
     const int symbol = pattern.symbol(i);
     const int64_t before = pattern.size(i), now = sizes.values[i];
-    const auto part = static_cast<size_t>(sizes.calls[i] + 1);
+    const auto part = static_cast<size_t>(sizes.calls[i]) + 1;
     std::string change;
     if (symbol < 0 && before != now) {
       change = text::cat("marking size idx ", i, " of ", node_text(one, part), " as dynamic");

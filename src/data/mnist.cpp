@@ -50,7 +50,7 @@ Tensor read_array(const ByteSource& source) {
   if (static_cast<uint64_t>(count) != (source.size() - begin) / static_cast<uint64_t>(width))
     throw UserError(text::cat("its header declares ", count, " elements of ", width, " bytes, and ",
                               source.size() - begin, " bytes follow"));
-  const Tensor out = make_tensor(sizes, *dtype);
+  Tensor out = make_tensor(sizes, *dtype);
   char* const data = reinterpret_cast<char*>(out.impl()->data());
   source.read(begin, data, static_cast<size_t>(count * width));
   for (int64_t i = 0; width > 1 && i < count; ++i) std::reverse(data + i * width, data + (i + 1) * width);

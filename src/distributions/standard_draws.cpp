@@ -71,7 +71,7 @@ Tensor drawn_without_history(const Tensor& concentration, const GeneratorOption&
     is_open = logical_and(is_open, logical_not(is_accepted, at), at);
   }
   const Tensor power = pow(open_uniform(d.shape(), options, at), reciprocal(shape, at), at);
-  const Tensor drawn = where(is_small, mul(out, power, at), out, at);
+  Tensor drawn = where(is_small, mul(out, power, at), out, at);
   return clamp_min(drawn, 2.2250738585072014e-308, at).to(concentration.dtype(), at);
 }
 
@@ -93,7 +93,7 @@ struct GammaSample {
 
 Tensor standard_gamma(const Tensor& concentration, const GeneratorOption& generator, SourceLocation at) {
   act_immediately("a draw of the gamma distribution", at);
-  const Tensor drawn = drawn_without_history(concentration, generator, at);
+  Tensor drawn = drawn_without_history(concentration, generator, at);
   if (!concentration.requires_grad() || !is_grad_enabled()) return drawn;
   return autograd::apply<GammaSample>(concentration, drawn, at);
 }

@@ -79,7 +79,7 @@ class Filler {
 
  private:
   Stored::const_iterator source_of(const Wanted& wanted) {
-    Stored::const_iterator found = stored_.end();
+    auto found = stored_.cend();
     for (const std::string& name : wanted.names) {
       const auto at = find(stored_, name, names_);
       if (at == stored_.end()) continue;

@@ -51,7 +51,7 @@ hub::RotaryKeys phi3_rotary(const Config& config) {
 
 Phi Phi::from_config(const hub::Config& config, const LayerMaker& make) {
   if (config.model_type() != "phi") config.refuse("model_type", "models::Phi has phi");
-  PhiOptions o = common_options<PhiOptions>(config);
+  auto o = common_options<PhiOptions>(config);
   o.eps = config.number("layer_norm_eps", 1e-5);
   o.activation = hub::activation_of(config, "hidden_act", "gelu_new");
   o.head_norms = config.boolean("qk_layernorm", false);
@@ -62,7 +62,7 @@ Phi Phi::from_config(const hub::Config& config, const LayerMaker& make) {
 
 Phi3 Phi3::from_config(const hub::Config& config, const LayerMaker& make) {
   if (config.model_type() != "phi3") config.refuse("model_type", "models::Phi3 has phi3");
-  Phi3Options o = common_options<Phi3Options>(config);
+  auto o = common_options<Phi3Options>(config);
   o.eps = config.number("rms_norm_eps", 1e-5);
   o.activation = hub::activation_of(config, "hidden_act", "silu");
   o.window = config.integer("sliding_window", 0);

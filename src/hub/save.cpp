@@ -100,7 +100,7 @@ std::vector<std::string> save_tensors(const std::string& folder, const std::vect
     written.push_back(shard_name(i, shards.size()));
     save_safetensors(join_path(folder, written.back()), shards[i].tensors, metadata);
   }
-  written.push_back("model.safetensors.index.json");
+  written.emplace_back("model.safetensors.index.json");
   write_file(join_path(folder, written.back()), index_text(shards));
   return written;
 }
@@ -129,7 +129,7 @@ void set(json::Node& object, const std::string& name, const json::Node& value) {
 // The text of config.json. A model of images and texts has a config for its language model, which may be saved alone;
 // the outer one says if the output layer has weights of its own.
 std::string config_text(const std::string& folder, const std::vector<Slot>& slots) {
-  const std::string text = read_text(join_path(folder, "config.json"));
+  std::string text = read_text(join_path(folder, "config.json"));
   if (!Config(text).has("text_config") || has_vision(slots)) return text;
   const json::Node whole = json::parse(text);
   json::Node part = whole.at("text_config", json::Node::Kind::object);

@@ -31,7 +31,7 @@ std::vector<std::string> labels_of(const Config& config) {
 }
 
 std::string problem_type_of(const Config& config) {
-  const std::string type = config.string("problem_type", "");
+  std::string type = config.string("problem_type", "");
   for (const char* known : {"", "regression", "single_label_classification", "multi_label_classification"})
     if (type == known) return type;
   config.refuse("problem_type", "there are regression, single_label_classification and multi_label_classification");

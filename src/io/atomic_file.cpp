@@ -36,7 +36,8 @@ std::string behind_links(std::string path) {
     const ssize_t length = ::readlink(path.c_str(), target, sizeof target);
     if (length <= 0) break;
     const std::string next(target, static_cast<size_t>(length));
-    path = next.front() == '/' ? next : folder_of(path) + next;
+    path = next.front() == '/' ? std::string() : folder_of(path);
+    path += next;
   }
   return path;
 }

@@ -89,7 +89,7 @@ struct SafetensorsFile::State {
   template <class Reader>
   Tensor read(Reader& reader, size_t i, const Sizes& sizes, Dtype dtype) const {
     try {
-      const Tensor tensor = make_tensor(sizes, dtype);
+      Tensor tensor = make_tensor(sizes, dtype);
       reader.read(header.begins[i], tensor.impl()->data(), static_cast<size_t>(header.infos[i].bytes));
       check_values(header.names[i], tensor, header.infos[i].bytes);
       return tensor;

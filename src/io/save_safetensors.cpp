@@ -45,7 +45,7 @@ void check_names(const TensorMap& tensors, const Metadata& metadata) {
 Tensor elements_of(const Tensor& tensor) {
   const TensorImpl& impl = demand_elements(tensor, "save_safetensors()", {});
   if (impl.is_contiguous) return tensor;
-  const Tensor copy = make_tensor(impl.sizes, impl.dtype);
+  Tensor copy = make_tensor(impl.sizes, impl.dtype);
   copy_elements(tensor, copy);
   return copy;
 }

@@ -15,10 +15,10 @@ constinit const Symbol note_symbol{
 
 }  // namespace
 
-BoundSymbol note_line(std::string text) {
+BoundSymbol note_line(const std::string& text) {
   BoundSymbol line;
   line.symbol = &note_symbol;
-  line.args.push_back(Value(std::move(text)));
+  line.args.push_back(Value(text));
   return line;
 }
 

@@ -8,6 +8,6 @@
 namespace fulgurite {
 
 /// An op that is only text: printed as comments, never executed.
-BoundSymbol note_line(std::string text);
+BoundSymbol note_line(const std::string& text);
 
 }  // namespace fulgurite

@@ -296,7 +296,7 @@ class Prologue {
       for (const int64_t stride : guard.strides) wanted.emplace_back(stride);
       for (const RecordedInput& input : entry_.inputs)
         if (input.leaf == guard.leaf && (input.leaf != RecordedInput::captured || input.tensor.is_same(guard.tensor)))
-          bind(prims_check_strides_symbol, {inputs_by_id_[input.id], Value(std::move(wanted))}, {});
+          bind(prims_check_strides_symbol, {inputs_by_id_[input.id], Value(wanted)}, {});
     }
   }
 

@@ -64,7 +64,7 @@ Linear::Linear(int64_t in_features, int64_t out_features, const detail::Given<bo
 
 Tensor Linear::operator()(const Tensor& x, SourceLocation at) const {
   const Tensor used = quantized ? quantized->dequantized(x.dtype(), at) : weight;
-  const Tensor y = linear(x, used, bias, at);
+  Tensor y = linear(x, used, bias, at);
   if (!lora) return y;
   const Tensor dropped = dropout(x, lora->dropout, lora->training && lora->dropout > 0);
   const Tensor low = linear(dropped.to(lora->A.dtype()), lora->A, {}, at);

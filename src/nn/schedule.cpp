@@ -47,7 +47,7 @@ Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, S
   std::vector<Tensor> gradients;
   for (const Tensor& parameter : parameters)
     if (const Tensor gradient = parameter.grad(at); gradient.defined()) gradients.push_back(gradient);
-  const Tensor norm = total_norm(gradients, at);
+  Tensor norm = total_norm(gradients, at);
   if (gradients.empty()) return norm;
   const Tensor factor = clip_factor(norm, max_norm, at);
   for (const Tensor& gradient : gradients) mul_(gradient, factor, at);

@@ -47,12 +47,12 @@ std::vector<std::string> flags_of(Instructions instructions) {
   // slow.
   for (const char* more : {"--param", "asan-stack=0"}) flags.emplace_back(more);
 #endif
-  if (set == InstructionSet::avx2) flags.push_back("-march=x86-64-v3");
+  if (set == InstructionSet::avx2) flags.emplace_back("-march=x86-64-v3");
   if (set >= InstructionSet::avx512) {
-    flags.push_back("-march=x86-64-v4");
-    flags.push_back("-mprefer-vector-width=512");
+    flags.emplace_back("-march=x86-64-v4");
+    flags.emplace_back("-mprefer-vector-width=512");
   }
-  if (set == InstructionSet::avx512_bf16) flags.push_back("-mavx512bf16");
+  if (set == InstructionSet::avx512_bf16) flags.emplace_back("-mavx512bf16");
   if (instructions.has_amx)
     for (const char* unit : {"-mamx-tile", "-mamx-bf16"}) flags.emplace_back(unit);
   return flags;

@@ -190,7 +190,7 @@ ScalarExpr converted(const ScalarExpr& x, Dtype from, Dtype to) {
   }
   if (to == Dtype::boolean) return apply(ScalarOp::not_equal, x, whole(0, x.type()));
   const ScalarExpr* const operands[] = {&x};
-  const ScalarExpr out = x.type() == wanted ? x : apply(ScalarOp::convert, wanted, operands);
+  ScalarExpr out = x.type() == wanted ? x : apply(ScalarOp::convert, wanted, operands);
   const bool is_byte = from == Dtype::i8 || from == Dtype::u8;
   switch (to) {
     case Dtype::bf16:

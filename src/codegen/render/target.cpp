@@ -45,7 +45,7 @@ class Renderer {
   // An operand of an operator, in parentheses unless it binds more strongly.
   std::string inside(const ScalarNode& parent, int k, Form form) const {
     const size_t at = parent.operands[k];
-    const std::string text = print(at, false);
+    std::string text = print(at, false);
     if (record_of(nodes_[at].op).operands == 0) return text;
     const Form own = spelling_of(nodes_[at]).form;
     const bool is_infix = own > Form::prefix;

@@ -46,7 +46,7 @@ class VectorKernelPrinter {
  private:
   template <class... Parts>
   void line(const Parts&... parts) {
-    out_.append(static_cast<size_t>(2 * depth_), ' ');
+    out_.append(2 * static_cast<size_t>(depth_), ' ');
     out_ += text::cat(parts...);
     out_ += '\n';
   }

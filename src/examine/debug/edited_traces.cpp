@@ -48,7 +48,7 @@ class CallText {
  private:
   std::string argument(const Value& value) {
     if (value.is_collection() && value.collection_name() == "saved_for_backward") {
-      const std::vector<Value> parts = value.list();
+      const std::vector<Value>& parts = value.list();
       const std::string tensors = list(parts.at(0)), numbers = parts.size() > 1 ? list(parts[1]) : "{}";
       return text::cat("SavedForBackward{", tensors, ", ", numbers, "}");
     }

@@ -40,9 +40,9 @@ std::string kernel_source(const Jitted& f, std::string_view fusion, KernelForm f
   const Implementation& implementation = *found.bound->implementation;
   if (form == KernelForm::compiled) return std::string(kernel_text(implementation));
   const FusedKernel* const kernel = implementation.fusion;
-  const std::string text = kernel == nullptr        ? std::string()
-                           : form == KernelForm::ir ? kernel->ir_text()
-                                                    : kernel->scalar_text(fusion);
+  std::string text = kernel == nullptr        ? std::string()
+                     : form == KernelForm::ir ? kernel->ir_text()
+                                              : kernel->scalar_text(fusion);
   if (text.empty())
     throw UserError(text::cat("kernel_source: ", fusion, " is a kernel of the executor ", implementation.executor,
                               "; only the fuser's have a scalar form and an IR"));

@@ -39,7 +39,7 @@ int64_t extent(const FusionInput& input) {
 }
 
 Tensor numbers(int64_t count, Dtype dtype, uint32_t start) {
-  const Tensor out = make_tensor({count}, dtype);
+  Tensor out = make_tensor({count}, dtype);
   const bool is_whole = !is_floating(dtype);
   const Tensor made = dtype == Dtype::f32 ? out : make_tensor({count}, is_whole ? Dtype::u8 : Dtype::f32);
   for (int64_t i = 0; i < count; ++i) {

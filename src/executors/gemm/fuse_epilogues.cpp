@@ -73,7 +73,7 @@ class Conversions {
     auto* proxy = new TensorProxy(conversion.outputs.read()[0].tensor());
     proxy->id = out_.next_id++;
     proxy->name = text::cat("t", out_.next_name++);
-    const Value fresh{detail::Ref<TensorProxy>(proxy)};
+    Value fresh{detail::Ref<TensorProxy>(proxy)};
     conversion.outputs = {fresh};
     out_.bound_symbols.push_back(std::move(conversion));
     return fresh;

@@ -29,8 +29,8 @@ int64_t rows_of_block(int64_t rows, int64_t column_blocks, const kernels::GemmTi
 
 // The maximum of K in one K block.
 int64_t max_slice_depth(int64_t depth, const kernels::GemmTiles& tiles) {
-  const int64_t whole = tiles.slice_steps * tiles.step_depth;
-  return depth <= whole ? whole : tiles.several_steps * tiles.step_depth;
+  const int64_t whole = int64_t{tiles.slice_steps} * tiles.step_depth;
+  return depth <= whole ? whole : int64_t{tiles.several_steps} * tiles.step_depth;
 }
 
 char* moved(const void* data, int64_t elements, Dtype dtype) {
@@ -45,9 +45,9 @@ class GemmRun {
         call_(call),
         tiles_(kernels.tiles),
         block_panels_(block_columns / tiles_.panel_rows),
-        panel_bytes_(tiles_.panel_rows * tiles_.slice_steps * step_bytes),
+        panel_bytes_(int64_t{tiles_.panel_rows} * tiles_.slice_steps * step_bytes),
         slices_(std::max<int64_t>(1, divide_up(call.depth, max_slice_depth(call.depth, tiles_)))),
-        slice_(std::max<int64_t>(1, divide_up(divide_up(call.depth, slices_), 16 * tiles_.step_depth)) * 16 *
+        slice_(std::max<int64_t>(1, divide_up(divide_up(call.depth, slices_), int64_t{16} * tiles_.step_depth)) * 16 *
                tiles_.step_depth),
         slices_at_once_(divide_up(
             slices_,

@@ -58,7 +58,7 @@ bool lies_plainly(const TensorImpl& t) {
 
 Tensor plain(const Tensor& t) {
   if (lies_plainly(*t.impl())) return t;
-  const Tensor copy = make_tensor(t.impl()->sizes, t.impl()->dtype);
+  Tensor copy = make_tensor(t.impl()->sizes, t.impl()->dtype);
   copy_elements(t, copy);
   return copy;
 }

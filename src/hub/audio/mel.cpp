@@ -37,7 +37,8 @@ std::vector<double> corners(int64_t bins) {
 
 Tensor mel_filters(int64_t frequencies, int64_t bins, int64_t rate) {
   const std::vector<double> at = corners(bins);
-  const double step = static_cast<double>(rate / 2) / static_cast<double>(frequencies - 1);
+  const int64_t highest = rate / 2;  // Hz
+  const double step = static_cast<double>(highest) / static_cast<double>(frequencies - 1);
   std::vector<double> values;
   for (int64_t i = 0; i < frequencies; ++i) {
     const double hertz = step * static_cast<double>(i);

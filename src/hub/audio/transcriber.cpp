@@ -61,7 +61,7 @@ TranscribeOptions with_defaults(TranscribeOptions options, const SpeechSettings&
 
 // The code of a language that the model has.
 std::string checked_language(const std::string& language, const SpeechSettings& settings) {
-  const std::string code = hub::language_code(language);
+  std::string code = hub::language_code(language);
   if (!settings.is_multilingual) {
     if (code == english) return code;
     throw UserError(text::cat("transcribe: the model knows English only, the language is \"", language, "\""));

@@ -100,7 +100,7 @@ Tensor TextEmbedder::embed(const std::vector<std::string>& texts) const {
   std::vector<size_t> order(texts.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return ids[a].size() > ids[b].size(); });
-  const Tensor out = empty({static_cast<int64_t>(texts.size()), width()});
+  Tensor out = empty({static_cast<int64_t>(texts.size()), width()});
   for (size_t begin = 0; begin < order.size(); begin += static_cast<size_t>(options_.batch_size)) {
     const auto count = std::min(static_cast<size_t>(options_.batch_size), order.size() - begin);
     const std::span<const size_t> rows(order.data() + begin, count);

@@ -88,7 +88,7 @@ Tensor GgufFile::load(std::string_view name) const {
                               ", which is not supported; there are ", type_names()));
   Sizes sizes;
   for (const int64_t size : entry.info.shape) sizes.push_back(size);
-  const Tensor tensor = make_tensor(sizes, dtype_of(*type));
+  Tensor tensor = make_tensor(sizes, dtype_of(*type));
   void* const data = tensor.impl()->data();
   if (type->dequantize == nullptr) {
     state_->source->read(entry.info.offset, data, static_cast<size_t>(entry.info.bytes));

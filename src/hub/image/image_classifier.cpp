@@ -15,7 +15,7 @@ namespace {
 using Model = ImageClassifier::Model;
 
 Tensor scores_of(const Tensor& logits, const std::string& problem_type) {
-  const Tensor exact = logits.to(Dtype::f32);
+  Tensor exact = logits.to(Dtype::f32);
   if (problem_type == "regression") return exact;
   if (problem_type == "multi_label_classification" || logits.size(1) == 1) return sigmoid(exact);
   return softmax(exact, 1);

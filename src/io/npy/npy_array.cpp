@@ -78,7 +78,7 @@ Tensor read_array(const ByteSource& source) {
   Sizes sizes;
   for (const int64_t size : header.shape) sizes.push_back(size);
   if (header.is_fortran_order) std::reverse(sizes.begin(), sizes.end());
-  const Tensor out = make_tensor(sizes, dtype);
+  Tensor out = make_tensor(sizes, dtype);
   read_elements(source, header, dtype, out.impl()->data());
   if (!header.is_fortran_order || sizes.size() < 2) return out;
   Shape order;

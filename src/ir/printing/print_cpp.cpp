@@ -288,7 +288,7 @@ class CppPrinter final : public OpPrinter {
     const Signature& signature = symbol.signature;
     std::string parameters, positional, named;
     for (const Parameter& parameter : signature.params()) {
-      const std::string name = identifier(std::string(parameter.name));
+      std::string name = identifier(std::string(parameter.name));
       parameters += text::cat(parameters.empty() ? "" : ", ", "const Arg& ", name);
       if (parameter.keyword_only)
         named += text::cat(named.empty() ? "" : ", ", "{\"", parameter.name, "\", ", name, "}");
@@ -348,7 +348,7 @@ class CppPrinter final : public OpPrinter {
     for (const BoundSymbol& line : forward_lines(bound)) body += text::cat("  ", statement(line, false), "\n");
     body += text::cat("  return std::tuple(", joined(items(bound.outputs)), ");\n}\n");
     for (int number = 0;; ++number) {
-      const std::string name = text::cat(bound.name(), number == 0 ? "" : text::cat("_", number));
+      std::string name = text::cat(bound.name(), number == 0 ? "" : text::cat("_", number));
       const std::string head = text::cat("static auto ", name, "(");
       const std::string definition = text::cat(head, text::join(bound.args, parameter), ") {\n", body);
       const auto same =

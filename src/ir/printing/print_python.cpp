@@ -120,7 +120,7 @@ class PythonPrinter final : public OpPrinter {
       case Statement::call: break;
     }
     const bool is_custom = is_custom_function(bound);
-    const std::string call = in_comment ? short_call(bound) : is_custom ? custom_call(bound) : full_call(bound);
+    std::string call = in_comment ? short_call(bound) : is_custom ? custom_call(bound) : full_call(bound);
     if (bound.outputs.empty()) return call;
     std::vector<std::string> names = values(bound.outputs);
     if (is_shape_query(bound)) {
@@ -170,7 +170,7 @@ class PythonPrinter final : public OpPrinter {
     const Symbol& symbol = *bound.symbol;
     const auto parameters = symbol.signature.params();
     if (!symbol.python_definition.empty()) define(std::string(symbol.python_definition));
-    if (const std::string index = indexing(bound); !index.empty()) return index;
+    if (std::string index = indexing(bound); !index.empty()) return index;
     if (!symbol.python.empty()) {
       std::vector<std::string> texts = values(bound.args);
       for (const auto& [key, v] : bound.kwargs) texts.push_back(value(v));
@@ -260,7 +260,7 @@ class PythonPrinter final : public OpPrinter {
     const std::string call =
         text::cat("(", text::join(values(bound.args), [](const std::string& s) { return s; }), ")");
     for (int number = 0;; ++number) {
-      const std::string name = text::cat(bound.name(), number == 0 ? "" : text::cat("_", number));
+      std::string name = text::cat(bound.name(), number == 0 ? "" : text::cat("_", number));
       const std::string head = text::cat("def ", name, "(");
       const std::string definition = text::cat(head, list, "):\n", body);
       const auto same =
@@ -302,7 +302,7 @@ class PythonPrinter final : public OpPrinter {
     for (char& c : base)
       if (c == '.' || c == ':') c = '_';
     for (int number = 0;; ++number) {
-      const std::string name = number == 0 ? base : text::cat(base, "_", number);
+      std::string name = number == 0 ? base : text::cat(base, "_", number);
       const std::string definition = text::cat("def ", name, "(", parameters, "):\n", body);
       const auto [at, is_new] = operators_.emplace(name, definition);
       if (is_new) define(definition);

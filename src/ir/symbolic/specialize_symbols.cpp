@@ -104,7 +104,7 @@ class Replacement {
     for (Int& size : shape) size = values_.value(size);
     proxy->shape = shape;
     proxy->numbers = nullptr;
-    const Value replaced{detail::Ref<TensorProxy>(proxy)};
+    Value replaced{detail::Ref<TensorProxy>(proxy)};
     if (known) *known = replaced;
     return replaced;
   }

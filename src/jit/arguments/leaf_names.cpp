@@ -31,7 +31,7 @@ class Names {
   std::string unique(std::string name) {
     if (taken_.insert(name).second) return name;
     for (int suffix = 1;; ++suffix)
-      if (const std::string other = text::cat(name, "_", suffix); taken_.insert(other).second) return other;
+      if (std::string other = text::cat(name, "_", suffix); taken_.insert(other).second) return other;
   }
   /// The argument's number among those with this initial.
   int number_of(int argument, char letter) {

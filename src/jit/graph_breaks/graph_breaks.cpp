@@ -81,7 +81,7 @@ void CallWithBreaks::check_writes_only_arguments(const Recording& recording) con
 
 Tensor CallWithBreaks::alias_of(const Tensor& tensor) {
   const TensorImpl& impl = *tensor.impl();
-  const Tensor alias = make_view(impl.storage, impl.sizes, impl.strides, impl.offset, impl.dtype);
+  Tensor alias = make_view(impl.storage, impl.sizes, impl.strides, impl.offset, impl.dtype);
   if (Edge edge = gradient_edge(tensor); edge.node) set_history(alias, std::move(edge.node), edge.output);
   return alias;
 }

@@ -48,7 +48,7 @@ AdaptiveLogSoftmaxWithLoss::AdaptiveLogSoftmaxWithLoss(int64_t in_features, int6
       throw UserError(text::cat("AdaptiveLogSoftmaxWithLoss: div_value leaves no feature for the cluster ", i), at);
     const Linear narrow_features(in_features, width, {.bias = false, .dtype = options.dtype});
     const Linear scores(width, classes, {.bias = false, .dtype = options.dtype});
-    tail.push_back(Sequential(narrow_features, scores));
+    tail.emplace_back(Sequential(narrow_features, scores));
   }
 }
 

@@ -26,7 +26,7 @@ constexpr const char* name_of(PaddingFill fill) {
 
 template <int dims, PaddingFill fill>
 Tensor PaddingLayer<dims, fill>::operator()(const Tensor& x, SourceLocation at) const {
-  if (padding.size() != 2 * dims)
+  if (padding.size() != size_t{2} * dims)
     throw UserError(text::cat("a padding of ", dims, " dimensions has ", 2 * dims, " widths, not ", padding.size()),
                     at);
   if (fill == PaddingFill::constant) return pad(x, padding, name_of(fill), value, at);

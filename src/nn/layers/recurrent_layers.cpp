@@ -133,7 +133,7 @@ class Run {
     if (x.ndim() != 2 && x.ndim() != 3)
       throw UserError(text::cat(name_, ": the input has 2 or 3 dimensions, not ", type_text(x)), at_);
     check_features(x);
-    const Tensor batch = x.ndim() == 2 ? unsqueeze(x, 1, at_) : layer_.batch_first ? transpose(x, 0, 1, at_) : x;
+    Tensor batch = x.ndim() == 2 ? unsqueeze(x, 1, at_) : layer_.batch_first ? transpose(x, 0, 1, at_) : x;
     if (batch.size(0) == 0) throw UserError(text::cat(name_, ": the sequence has no steps: ", type_text(x)), at_);
     return batch;
   }
@@ -142,7 +142,7 @@ class Run {
     const int64_t count = layer_.num_layers * (layer_.bidirectional ? 2 : 1);
     const Shape wanted{count, batch, width};
     if (!given.defined()) return zeros(Dims(wanted), {.dtype = x.dtype(), .device = x.device()}, at_);
-    const Tensor state = !is_batch && given.ndim() == 2 ? unsqueeze(given, 1, at_) : given;
+    Tensor state = !is_batch && given.ndim() == 2 ? unsqueeze(given, 1, at_) : given;
     if (!(state.shape() == wanted))
       throw UserError(text::cat(name_, ": the ", what, " state must have shape ",
                                 is_batch ? wanted : Shape{count, width}, ", not ", type_text(given)),

@@ -86,7 +86,7 @@ Tensor LBFGS::step(const std::function<Tensor()>& closure, SourceLocation at) {
   };
   const auto largest = [&](const Tensor& x) { return amax(abs(x, at), {}, false, at).item<double>(at); };
   const int64_t max_evaluations = options_.max_eval.value_or(options_.max_iter * 5 / 4);
-  const Tensor first_loss = evaluate();
+  Tensor first_loss = evaluate();
   if (parameters().empty()) return first_loss;
   double loss = first_loss.item<double>(at);
   Tensor gradient = gathered_gradient(at);

@@ -320,12 +320,20 @@ void OptimizerWith<Options>::add_parameter_with(const Tensor& parameter, const O
   }
 }
 
+namespace {
+
+template <class Options>
+bool maximizes(const Options& options) {
+  if constexpr (requires { options.maximize; }) return options.maximize;
+  else return false;
+}
+
+}  // namespace
+
 template <class Options>
 void OptimizerWith<Options>::update(const Parameter& p, const Tensor& given, SourceLocation at) {
   const Options& o = options_[p.group];
-  Tensor gradient = given;
-  if constexpr (requires { o.maximize; })
-    if (o.maximize) gradient = neg(gradient, at);
+  Tensor gradient = maximizes(o) ? neg(given, at) : given;
   constexpr bool decays_values = std::is_same_v<Options, LionOptions> || std::is_same_v<Options, MuonOptions> ||
                                  std::is_same_v<Options, AdafactorOptions>;
   const Step step{p.value, gradient, learning_rate_tensor(p.group).to(Dtype::f64, at), at};

@@ -62,7 +62,7 @@ Tensor entr(const Tensor& input, SourceLocation at) {
 Tensor xlog1py(const Operand& input, const Operand& other, SourceLocation at) {
   const Tensor rest = other.is_tensor() ? other.tensor() : full({}, other, {}, at);
   const Tensor raised = fulgurite::log1p(rest, at);
-  const Tensor product = mul(raised, input, at);
+  Tensor product = mul(raised, input, at);
   if (!input.is_tensor()) return product;
   const Tensor is_zero = logical_and(eq(input.tensor(), 0, at), logical_not(isnan(raised, at), at), at);
   const Tensor safe = where(is_zero, 0, raised, at);

@@ -107,9 +107,9 @@ void check_input(const char* name, const Tensor& input, std::optional<int64_t> s
 Memory memory_around(const char* name, const Tensor& input, const Window& window, std::optional<int64_t> storage_offset,
                      SourceLocation at) {
   check_input(name, input, storage_offset, at);
-  const Memory own = own_memory(input, storage_offset, at);
+  Memory own = own_memory(input, storage_offset, at);
   if (contains(own, window)) return own;
-  const Memory viewed = viewed_memory(input, storage_offset);
+  Memory viewed = viewed_memory(input, storage_offset);
   if (!contains(viewed, window)) refuse(name, input, window, own, at);
   return viewed;
 }

@@ -65,7 +65,7 @@ void translate_tensordot(const Symbol& symbol, std::vector<Value>& args, std::ma
   const auto named = kwargs.find("dims");
   const Value dims = named != kwargs.end() ? named->second : args.size() == 3 ? args[2] : Value();
   if (!dims.is_list() || dims.list().size() != 2 || !dims.list()[0].is_list() || !dims.list()[1].is_list()) return;
-  const std::vector<Value> both = dims.list();
+  const std::vector<Value>& both = dims.list();
   if (named != kwargs.end()) named->second = both[0];
   else args[2] = both[0];
   kwargs["dims_b"] = both[1];

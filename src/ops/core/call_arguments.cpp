@@ -183,7 +183,7 @@ Argument CallArguments::default_of(const Parameter& parameter) {
       for (const char* at = number.c_str(); *at != '\0';) {
         char* end = nullptr;
         const long long n = std::strtoll(at, &end, 10);
-        if (end != at) items.push_back(Int(static_cast<int64_t>(n)));
+        if (end != at) items.emplace_back(Int(static_cast<int64_t>(n)));
         at = end != at ? end : at + 1;
       }
       return Argument(std::span<const Int>(integer_lists_.emplace_back(std::move(items))));
