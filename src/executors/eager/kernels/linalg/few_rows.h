@@ -108,8 +108,9 @@ FULGURITE_INLINE void keep_in_register([[maybe_unused]] Vector& x) {
 #endif
 }
 
-/// Sums of products by lane, for a tile of rows and columns; added to the previous ones if it `goes_on`. Prefetches the
-/// columns after the tile, a line of each at a time.
+/// Sums of products by lane, for a tile of rows and columns; added to the previous ones if it `goes_on`. A tile of many
+/// rows prefetches the columns after it, a line of each at a time; fewer rows wait for memory alone, and the CPU's own
+/// prefetching is faster.
 template <class Products, class Element, class Columns, int... row, int... column>
 [[gnu::always_inline]] inline void add_products(const RowsToMultiply<Element, Columns>& t, Floats* sums, bool goes_on,
                                                 std::integer_sequence<int, row...>,
@@ -127,7 +128,7 @@ template <class Products, class Element, class Columns, int... row, int... colum
   (start(row), ...);
   int64_t i = 0;
   for (; i + unit <= t.count; i += unit) {
-    (t.b.prefetch(columns + column, i), ...);
+    if constexpr (is_packed<rows>) (t.b.prefetch(columns + column, i), ...);
     const Unit units[columns] = {t.b.template unit_at<Products>(column, i)...};
     const auto multiply_vectors = [&]<int v>(std::integral_constant<int, v> which) __attribute__((always_inline)) {
       const Vector values[columns] = {units[column].vector(which)...};
