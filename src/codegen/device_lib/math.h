@@ -24,7 +24,8 @@ FULGURITE_INLINE ExpParts exp_parts(const Floats& x) {
   const Floats n = integer_of(shifted);
   Floats r = multiply_add(n, Floats(-0.693359375f), x);
   r = multiply_add(n, Floats(2.12194440e-4f), r);
-  return {multiply_add(exp_tail(r) * r, r, r) + Floats(1.f), shifted, n};
+  const Floats slope = multiply_add(exp_tail(r), r, Floats(1.f));  // (e^r - 1) / r
+  return {multiply_add(slope, r, Floats(1.f)), shifted, n};
 }
 /// e^x for x in [-104, 89], or NaN.
 FULGURITE_INLINE Floats exp_in_range(const Floats& x) {
