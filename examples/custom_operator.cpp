@@ -9,7 +9,7 @@ namespace fg = fulgurite;
 // softsign(x) = x / (1 + |x| / s)
 fg::Tensor run_softsign(const fg::Tensor& x, double s) {
   const fg::Tensor in = x.contiguous();
-  const fg::Tensor out = fg::empty(in.shape());
+  fg::Tensor out = fg::empty(in.shape());
   const float* from = in.data<float>();
   float* to = out.data<float>();
   const int64_t count = in.numel();
@@ -19,7 +19,7 @@ fg::Tensor run_softsign(const fg::Tensor& x, double s) {
 
 // Gradients are written with operators, so they can be compiled and differentiated again.
 fg::Tensor softsign_gradient(const fg::Tensor& x, double s) {
-  const fg::Tensor y = fg::call("example::softsign", {x, s});
+  fg::Tensor y = fg::call("example::softsign", {x, s});
   const fg::Tensor g = fg::get_grad(y);
   const fg::Tensor slope = fg::pow(1 + fg::abs(x) / s, -2);
   fg::put_grad(x, g * slope);

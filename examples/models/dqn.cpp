@@ -137,7 +137,7 @@ int main(int argc, char** argv) {
         return values(agent.online, state);
       });
     Batch b = player.sample();
-    const auto result =
+    auto result =
         descend(loss(agent.online, agent.target, b["before"], b["action"], b["after"], b["goes_on"]), optimizer);
     if (++step % 5 == 0) nn::load_state_dict(agent.target, nn::state_dict(agent.online));
     return result;

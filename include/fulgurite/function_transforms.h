@@ -87,7 +87,7 @@ class Differentiated {
     std::tuple<Stored<A>...> all{replace_tensors(arguments, next)...};
     auto result = assemble_result<typename Table::Result>(linearized.result);
     if constexpr (sizeof...(I) == 1) return std::pair(std::move(result), std::get<I...>(std::move(all)));
-    else return std::pair(std::move(result), std::tuple(std::get<I>(std::move(all))...));
+    else return std::pair(std::move(result), std::tuple(std::move(std::get<I>(all))...));
   }
 };
 

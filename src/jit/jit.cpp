@@ -77,7 +77,7 @@ std::vector<Trace> with_notes(std::vector<Trace> stages, const ExecutionObserver
     Trace noted = without_symbols(out.back());
     noted.provenance = "Callbacks";
     for (size_t i = 0; i < notes.size(); ++i) {
-      if (!notes[i].empty()) noted.bound_symbols.push_back(note_line(std::move(notes[i])));
+      if (!notes[i].empty()) noted.bound_symbols.push_back(note_line(notes[i]));
       noted.bound_symbols.push_back(out.back().bound_symbols.read()[i]);
     }
     out.push_back(std::move(noted));

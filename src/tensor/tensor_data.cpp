@@ -93,7 +93,7 @@ Tensor tensor(const TensorData& data, const TensorOptions& options, SourceLocati
   if (options.requires_grad && !is_floating(dtype))
     throw UserError(text::cat("tensor: requires_grad with dtype ", dtype, ": only floating tensors have a gradient"),
                     at);
-  const Tensor out = make_tensor(sizes, dtype, options.device);
+  Tensor out = make_tensor(sizes, dtype, options.device);
   char* element = out.impl()->data();
   const int64_t step = size_of(dtype);
   for (const double value : data.doubles()) {

@@ -200,7 +200,7 @@ Tensor GraphBreaks::capture(const Tensor& concrete, SourceLocation at) {
   if (found == replayed_views_.end()) return inputs_.capture(concrete, {});
   const ReplayedView made = found->second;
   const Tensor viewed = calls_.current(made.base, at);
-  const Tensor handle = replay_outermost(made.view, viewed, at);
+  Tensor handle = replay_outermost(made.view, viewed, at);
   inputs_.set_handle(concrete, handle);
   return handle;
 }
@@ -208,7 +208,7 @@ Tensor GraphBreaks::capture(const Tensor& concrete, SourceLocation at) {
 // A view of a tensor of an earlier subgraph is one in this subgraph too. It is recorded where every scope sees it.
 Tensor GraphBreaks::replay_outermost(const TraceViews::View& view, const Tensor& viewed, SourceLocation at) {
   const TraceBuilder::InOutermostScope outermost(builder_);
-  const Tensor handle = views_.replay(view, viewed, at);
+  Tensor handle = views_.replay(view, viewed, at);
   views_.set_scope(*handle.impl(), builder_.outermost_scope());
   return handle;
 }

@@ -25,7 +25,7 @@ class Evaluation final : public ArgumentPack::Resolver {
     outer_sequence_ = recorder_->sequence();
     if (outer_sequence_ == 0) recorder_->set_sequence(recorder_->next_sequence());
   }
-  ~Evaluation() {
+  ~Evaluation() override {
     if (!recorder_) return;
     recorder_->set_tags(outer_tags_);
     recorder_->set_sequence(outer_sequence_);

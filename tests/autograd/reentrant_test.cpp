@@ -78,7 +78,7 @@ TEST("an error in an inner backward ends the outer one, and both leave nothing b
   const Tensor x = leaf({1, 2});
   bool fails = true;
   const Function f = [&](const Tensor& t) {
-    const Tensor y = exp(t);
+    Tensor y = exp(t);
     if (!y.requires_grad()) return y;  // the forward of the checkpoint
     y.register_hook([&](Tensor) {
       if (fails) throw std::runtime_error("stop");

@@ -99,7 +99,7 @@ TEST("hooks without state share captures by their type, those with state have th
 TEST("a traceable hook may write its argument, give nothing, and use tensors that it captured") {
   const Tensor scale = tensor(std::vector<float>{10, 20});
   const Hook scales = autograd::traceable([scale](Tensor gradient) {
-    const Tensor scaled = gradient * scale;
+    Tensor scaled = gradient * scale;
     return scaled;
   });
   expect_same(
@@ -110,7 +110,7 @@ TEST("a traceable hook may write its argument, give nothing, and use tensors tha
         x.register_hook(scales);
         x.register_hook([](Tensor gradient) { return gradient + 1; });
         sum(y * y).backward();
-        const std::vector<float> first = values(x.grad());
+        std::vector<float> first = values(x.grad());
         x.set_grad({});
         return first;
       },

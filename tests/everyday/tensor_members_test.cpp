@@ -143,7 +143,7 @@ TEST("members: changes of sizes say what to do with gradients and in jit") {
   expect_error([&] { (x * 2).unsqueeze_(0); },
                "unsqueeze_ of cpu f32[2, 3], which requires a gradient; assign the result of unsqueeze instead");
   const auto in_jit = jit([](const Tensor& y) {
-    const Tensor z = y * 2;
+    Tensor z = y * 2;
     z.resize_({3});
     return z;
   });

@@ -139,7 +139,7 @@ TEST("LBFGS with a closure") {
   for (int i = 0; i < 5; ++i)
     optimizer.step([&] {
       optimizer.zero_grad();
-      const Tensor loss = (1 - w(0)).pow(2) + 100 * (w(1) - w(0) * w(0)).pow(2);
+      Tensor loss = (1 - w(0)).pow(2) + 100 * (w(1) - w(0) * w(0)).pow(2);
       loss.backward();
       return loss;
     });
@@ -190,7 +190,7 @@ TEST("a whole training step is one compiled program") {
   nn::Linear net(2, 1);
   optim::SGD optimizer(nn::parameters(net), {.lr = 0.1});
   const auto step = jit([&](Tensor x, Tensor y) {
-    const Tensor loss = nn::mse_loss(net(x), y);
+    Tensor loss = nn::mse_loss(net(x), y);
     const auto gradients = autograd::grad({loss}, nn::parameters(net));
     optimizer.step(nn::parameters(net), gradients);
     return loss;

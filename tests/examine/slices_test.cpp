@@ -118,12 +118,12 @@ TEST("any piece of a training step gives alone what the whole run had there") {
       random = random * 1664525 + 1013904223;
       const int b = static_cast<int>(random >> 8) % count;
       const int first = std::min(a, b), last = std::max(a, b) + 1;
-      const Trace slice_ = examine::slice(whole, first, last);
+      const Trace part = examine::slice(whole, first, last);
       std::vector<Tensor> given;
-      for (const Value& arg : slice_.args) given.push_back(values.at(arg.tensor().name));
+      for (const Value& arg : part.args) given.push_back(values.at(arg.tensor().name));
       const std::vector<Tensor> as_claimed = examine::run_slice(whole, first, last, given);
       const std::vector<Tensor> on_eager = examine::run_slice(whole, first, last, given, {"eager"});
-      const BoundSymbol& result = slice_.bound_symbols.read().back();
+      const BoundSymbol& result = part.bound_symbols.read().back();
       for (size_t k = 0; k < as_claimed.size(); ++k) {
         const Tensor& wanted = values.at(result.args.read()[k].tensor().name);
         expect_near(as_claimed[k].contiguous().to(Dtype::f64).to_vector<double>(),

@@ -38,10 +38,10 @@ TEST("everything that is not supported is listed at once, with lines and the nea
   const auto found = examine::supported(
       [](Tensor x) {
         const Tensor y = call("torch.tanhh", {x});
-        const Tensor z = matmul(y, y);  // 4 and 8 do not fit
+        Tensor z = matmul(y, y);  // 4 and 8 do not fit
         if (sum(z) > 0.0) return z;
         const Tensor moved = z + x.sum().item<double>();
-        const Tensor last = call("torch.nn.functional.geluu", {moved});
+        Tensor last = call("torch.nn.functional.geluu", {moved});
         return last;
       },
       ones({4, 8}));
@@ -72,7 +72,7 @@ TEST("graph breaks alone are supported") {
 
 TEST("where nothing can stand for a result, it says that it stopped") {
   const auto found = examine::supported([] {
-    const Tensor x = call("torch.zeross", {2});
+    Tensor x = call("torch.zeross", {2});
     return x;
   });
   expect_equal(found.problems.size(), 1);
@@ -84,7 +84,7 @@ TEST("an operator without a gradient is told where one is needed") {
   ex.register_operator("supported_test::twice(Tensor x) -> Tensor", [](Tensor x) { return x + x; });
   const Tensor x = randn({3}).requires_grad_();
   const auto body = [](Tensor y) {
-    const Tensor z = call("supported_test::twice", {y});
+    Tensor z = call("supported_test::twice", {y});
     return z;
   };
   expect(examine::supported(body, x.detach()).problems.empty());

@@ -29,14 +29,14 @@ Tensor dense_weight(const Tensor& w, int64_t channels) {
   Shape sizes = w.shape();
   const int64_t results = static_cast<int64_t>(sizes[0]) / channels;
   sizes[1] = channels;
-  const Tensor dense = zeros(sizes, {.dtype = w.dtype()});
+  Tensor dense = zeros(sizes, {.dtype = w.dtype()});
   for (int64_t i = 0; i < channels * results; ++i) dense(i, i / results).copy_(w(i, 0));
   return dense;
 }
 /// The elements of a dense weight that a depthwise one has.
 Tensor depthwise_part(const Tensor& dense, const Tensor& w, int64_t channels) {
   const int64_t results = static_cast<int64_t>(w.size(0)) / channels;
-  const Tensor part = zeros(w.shape(), {.dtype = w.dtype()});
+  Tensor part = zeros(w.shape(), {.dtype = w.dtype()});
   for (int64_t i = 0; i < channels * results; ++i) part(i, 0).copy_(dense(i, i / results));
   return part;
 }

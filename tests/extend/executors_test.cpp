@@ -26,7 +26,7 @@ OperatorExecutor negative_sine(const std::string& name) {
                              {.checker = [](Tensor x) { return x.ndim() == 1; },
                               .grad_transform =
                                   [](Tensor x) {
-                                    const Tensor y = sin(x);
+                                    Tensor y = sin(x);
                                     const Tensor g = get_grad(y);
                                     put_grad(x, g * 100);
                                     return y;
@@ -107,7 +107,7 @@ TEST("the first executor that can execute a call decides about its gradient") {
   plain.register_implementation(sine(), [](Tensor x) { return sin(x); });
   const auto times = [](double factor) {
     return [factor](Tensor x) {
-      const Tensor y = sin(x);
+      Tensor y = sin(x);
       const Tensor g = get_grad(y);
       put_grad(x, g * factor);
       return y;
@@ -226,7 +226,7 @@ TEST("registration while other threads call") {
   const OperatorExecutor ex("threads");
   const auto first = ex.register_operator("threads::first(Tensor x) -> Tensor", [](Tensor x) { return x * 2; },
                                           {.grad_transform = [](Tensor x) {
-                                            const Tensor y = x * 2;
+                                            Tensor y = x * 2;
                                             put_grad(x, get_grad(y) * 2);
                                             return y;
                                           }});

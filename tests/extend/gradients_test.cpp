@@ -24,7 +24,7 @@ TEST("a grad transform computes the results and says what the gradients are") {
   const OperatorExecutor ex("joint");
   const auto power = ex.register_operator("joint::power(Tensor x, float n=2.0) -> Tensor", run_power,
                                           {.grad_transform = [](Tensor x, double n) {
-                                            const Tensor y = call("joint::power", {x, n});
+                                            Tensor y = call("joint::power", {x, n});
                                             const Tensor g = get_grad(y);
                                             const Tensor slope = pow(x, n - 1) * n;
                                             put_grad(x, g * slope);
@@ -63,7 +63,7 @@ TEST("second gradients go through a grad transform, eagerly and compiled") {
   const auto cube = ex.register_operator("second::cube(Tensor x) -> Tensor", [](Tensor x) { return x * x * x; },
                                          {.grad_transform = [](Tensor x) {
                                            const Tensor square = x * x;
-                                           const Tensor y = square * x;
+                                           Tensor y = square * x;
                                            const Tensor g = get_grad(y);
                                            const Tensor slope = square * 3;
                                            put_grad(x, g * slope);
@@ -245,7 +245,7 @@ TEST("what a rule computes belongs to the line of the forward that stands for th
   const auto f = ex.register_operator("tags::f(Tensor x) -> Tensor", [](Tensor x) { return exp(sin(x)); },
                                       {.grad_transform = [](Tensor x) {
                                         const Tensor s = sin(x);
-                                        const Tensor y = exp(s);
+                                        Tensor y = exp(s);
                                         const Tensor g = get_grad(y);
                                         const Tensor slope = y * cos(x);
                                         put_grad(x, g * slope);
@@ -291,7 +291,7 @@ TEST("always_differentiate runs a rule where nothing needs its gradients") {
                                       {.grad_transform =
                                            [&rules](Tensor x) {
                                              ++rules;
-                                             const Tensor y = x * 1;
+                                             Tensor y = x * 1;
                                              put_grad(x, get_grad(y));
                                              return y;
                                            },

@@ -13,7 +13,7 @@ namespace {
 
 Tensor scaled(const Tensor& x, double s) {
   const Tensor in = x.contiguous();
-  const Tensor out = empty(in.shape());
+  Tensor out = empty(in.shape());
   const float* from = in.data<float>();
   float* to = out.data<float>();
   for (int64_t i = 0; i < static_cast<int64_t>(in.numel()); ++i) to[i] = static_cast<float>(from[i] * s);
@@ -119,7 +119,7 @@ TEST("an Operand is a tensor or a number; gradients go to it where it is a tenso
   const auto f = ex.register_operator("operand::product(Operand a, Tensor b, *, Operand scale=1) -> Tensor",
                                       [](const Operand& a, Tensor b, const Operand& scale) { return a * b * scale; },
                                       {.grad_transform = [](const Operand& a, Tensor b, const Operand& scale) {
-                                        const Tensor y = a * b * scale;
+                                        Tensor y = a * b * scale;
                                         const Tensor g = get_grad(y) * scale;
                                         if (a.is_tensor()) put_grad(a.tensor(), g * b);
                                         put_grad(b, g * a);

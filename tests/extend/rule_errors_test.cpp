@@ -86,7 +86,7 @@ TEST("put_grad after get_grad would be lost") {
   const OperatorExecutor ex("order");
   const auto f = ex.register_operator("order::f(Tensor x) -> Tensor", [](Tensor x) { return x * 2; },
                                       {.grad_transform = [](Tensor x) {
-                                        const Tensor y = x * 2;
+                                        Tensor y = x * 2;
                                         const Tensor g = get_grad(y);
                                         put_grad(y, g);
                                         put_grad(x, g);
@@ -107,14 +107,14 @@ TEST("a gradient has a shape that broadcasting explains") {
                                            return x.expand({3, 2}) * 1;
                                          },
                                          {.grad_transform = [](Tensor x) {
-                                           const Tensor y = x.expand({3, 2}) * 1;
+                                           Tensor y = x.expand({3, 2}) * 1;
                                            put_grad(x, get_grad(y));
                                            return y;
                                          }});
   expect_near(grad_of([&](Tensor t) { return wide(t); }, ones({2})).to_vector<float>(), {3, 3});
   const auto wrong = ex.register_operator("shapes::wrong(Tensor x) -> Tensor", [](Tensor x) { return x * 1; },
                                           {.grad_transform = [](Tensor x) {
-                                            const Tensor y = x * 1;
+                                            Tensor y = x * 1;
                                             const Tensor g = get_grad(y);
                                             put_grad(x, g.sum());
                                             return y;

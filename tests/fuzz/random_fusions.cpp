@@ -116,7 +116,7 @@ std::string problem_of(const Program& program, Counts& counts, std::string* trac
   const auto run = [&](std::vector<std::string> executors) {
     auto f = jit([&](std::vector<Tensor> list) { return program(list, false); },
                  {.executors = std::move(executors), .debug = {.check_traces = true}});
-    const std::vector<Tensor> out = f(inputs);
+    std::vector<Tensor> out = f(inputs);
     trace = last_traces(f).back();
     return out;
   };

@@ -76,7 +76,7 @@ bool is_same(const Tensor& got, const Tensor& wanted) {
 /// The ops of a slice in f64, whatever they round to on the way.
 class Exact {
  public:
-  Exact(const Trace& slice_, const std::vector<Tensor>& given) : lines_(without_claims(slice_)) {
+  Exact(const Trace& part, const std::vector<Tensor>& given) : lines_(without_claims(part)) {
     for (BoundSymbol& bound : lines_.bound_symbols.change()) widen(bound);
     for (const Tensor& tensor : given)
       given_.push_back(is_floating(tensor.dtype()) ? tensor.to(Dtype::f64) : tensor.clone());
@@ -115,14 +115,14 @@ class Slices {
 
   /// Compares the complete run and each slice on the same executors; against the complete run, or another run of a
   /// slice, rounding may differ if a cut divides a fusion. `is_exact`: nowhere.
-  void check(const char* on, const std::vector<std::string>& executors, const char* slice_on,
-             const std::vector<std::string>& slice_executors, bool is_exact) {
+  void check(const char* on, const std::vector<std::string>& executors, const char* parton,
+             const std::vector<std::string>& partexecutors, bool is_exact) {
     const std::map<std::string, Tensor> whole = examine::run_lines(step_, inputs_, executors);
     results_ = same_ = rounded_ = conditioned_ = differ_ = inside_ = 0;
     farthest_ = 0;
     for (const auto& cut : cuts_) {
       const auto first = cut.first, last = cut.second;
-      const Trace slice_ = examine::slice(step_, first, last);
+      const Trace part = examine::slice(step_, first, last);
       std::vector<Tensor> given, wanted;
       // Reclaimed, the complete trace may have values that cross the cut inside a fusion.
       const auto take = [&](const Value& value, std::vector<Tensor>& tensors) {
@@ -130,31 +130,31 @@ class Slices {
         if (found != whole.end()) tensors.push_back(found->second);
         return found != whole.end();
       };
-      const std::vector<Value> made = returned_values(slice_);
-      if (!std::ranges::all_of(slice_.args, [&](const Value& arg) { return take(arg, given); }) ||
+      const std::vector<Value> made = returned_values(part);
+      if (!std::ranges::all_of(part.args, [&](const Value& arg) { return take(arg, given); }) ||
           !std::ranges::all_of(made, [&](const Value& value) { return take(value, wanted); })) {
         ++inside_;
         continue;
       }
-      Exact exact(slice_, given);
+      Exact exact(part, given);
       std::vector<Tensor> eager;  // what rounding does to this piece
       const auto error_of_eager = [&](size_t k) {
         if (eager.empty()) eager = examine::run_slice(step_, first, last, copies(given), {"eager"});
         return relative_distance(eager[k], exact.result(k));
       };
-      const std::vector<Tensor> got = examine::run_slice(step_, first, last, copies(given), slice_executors);
+      const std::vector<Tensor> got = examine::run_slice(step_, first, last, copies(given), partexecutors);
       for (size_t k = 0; k < got.size(); ++k) {
         const std::string problem = problem_of(got[k], wanted[k], is_exact, exact, k, error_of_eager);
         if (problem.empty()) continue;
         ++differ_;
-        std::printf("lines [%d, %d) on %s, the whole on %s: %s, made by %s: %s\n", first, last, slice_on, on,
+        std::printf("lines [%d, %d) on %s, the whole on %s: %s, made by %s: %s\n", first, last, parton, on,
                     made[k].tensor().name.c_str(), maker_of(made[k]).c_str(), problem.c_str());
       }
     }
     std::printf(
         "pieces on %s, the whole step on %s: %lld results, %lld equal to the bit, %lld at most %.2g of their size "
         "apart, %lld of what nearly cancels as near to f64 as eager, %lld differ",
-        slice_on, on, results_, same_, rounded_, farthest_, conditioned_, differ_);
+        parton, on, results_, same_, rounded_, farthest_, conditioned_, differ_);
     if (inside_ > 0) std::printf("; %lld cuts go through a fusion of the whole run, which has no such values", inside_);
     std::printf("\n");
     std::fflush(stdout);

@@ -39,7 +39,7 @@ Tensor TrainingStep::step(const Tensor& tokens, const Tensor& targets) {
 
 void TrainingStep::run(const Function& function) {
   if (options_.is_divided) {
-    for (Tensor parameter : nn::parameters(model_)) parameter.set_grad({});
+    for (const Tensor& parameter : nn::parameters(model_)) parameter.set_grad({});
     function(tokens_, targets_).backward();
     return;
   }

@@ -52,7 +52,7 @@ TEST("a text has the same scores alone and among others, in bf16 too") {
     manual_seed(7);
     const hub::Config config(R"({"model_type": "llama", "vocab_size": 13, "hidden_size": 768, "num_hidden_layers": 3,
                                  "intermediate_size": 1024, "num_attention_heads": 12, "num_key_value_heads": 4})");
-    const models::Llama model = models::Llama::from_config(config, models::LayerMaker());
+    models::Llama model = models::Llama::from_config(config, models::LayerMaker());
     nn::to(model, dtype);
     return model;
   };

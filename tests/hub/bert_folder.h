@@ -12,7 +12,7 @@ inline const std::string small_bert_config = R"({"model_type": "bert", "vocab_si
 
 inline models::Bert small_bert() {
   manual_seed(7);
-  const auto model = models::Bert::from_config(hub::Config(small_bert_config), models::LayerMaker());
+  auto model = models::Bert::from_config(hub::Config(small_bert_config), models::LayerMaker());
   const NoGrad no_grad;
   for (const Tensor& parameter : nn::parameters(model)) nn::normal_(parameter, 0.0, 0.4);
   return model;

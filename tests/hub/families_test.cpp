@@ -18,7 +18,7 @@ const std::string sizes = R"("vocab_size": 13, "hidden_size": 24, "intermediate_
 template <class Model>
 Model make(const std::string& config, Dtype dtype) {
   manual_seed(5);
-  const auto model = Model::from_config(hub::Config("{" + config + "}"), models::LayerMaker());
+  auto model = Model::from_config(hub::Config("{" + config + "}"), models::LayerMaker());
   const NoGrad no_grad;
   for (const Tensor& parameter : nn::parameters(model)) nn::normal_(parameter, 0.0, 0.3);
   nn::to(model, dtype);

@@ -19,7 +19,7 @@ std::string gemma_config(const std::string& type, const std::string& more = "") 
 
 models::Gemma gemma(const std::string& type, const std::string& more = "") {
   manual_seed(5);
-  const auto model = models::Gemma::from_config(hub::Config(gemma_config(type, more)), models::LayerMaker());
+  auto model = models::Gemma::from_config(hub::Config(gemma_config(type, more)), models::LayerMaker());
   const NoGrad no_grad;
   for (const Tensor& parameter : nn::parameters(model)) nn::normal_(parameter, 0.0, 0.4);
   return model;

@@ -33,7 +33,7 @@ std::vector<int64_t> prompt_of(int64_t length) {
 }
 
 models::Llama lively_llama() {
-  const models::Llama model = small_llama();
+  models::Llama model = small_llama();
   const NoGrad no_grad;
   for (const Tensor& parameter : nn::parameters(model)) nn::normal_(parameter, 0.0, 0.4);
   return model;

@@ -45,7 +45,7 @@ TEST("a model is loaded with its values, requires gradients, and trains without 
   write_folder(folder);
   const std::string before = read_text(folder.file("model.safetensors"));
   const models::Llama original = small_llama();
-  const models::Llama model = hub::load<models::Llama>(folder.path);
+  const auto model = hub::load<models::Llama>(folder.path);
   const Tensor tokens = tensor(std::vector<int64_t>{1, 5, 3, 2}).reshape({1, 4});
   expect_equal(model(tokens).to_vector<float>(), original(tokens).to_vector<float>());
   expect_equal(nn::parameters(model).size(), nn::parameters(original).size());
@@ -62,7 +62,7 @@ TEST("the dtype is the files', or the one of the options") {
     for (auto& [name, tensor] : tensors) tensor = tensor.detach().to(Dtype::bf16);
   });
   expect_equal(hub::load<models::Llama>(folder.path).lm_head.weight.dtype(), Dtype::bf16);
-  const models::Llama wide = hub::load<models::Llama>(folder.path, {.dtype = Dtype::f32});
+  const auto wide = hub::load<models::Llama>(folder.path, {.dtype = Dtype::f32});
   expect_equal(wide.lm_head.weight.dtype(), Dtype::f32);
   expect(wide.lm_head.weight.requires_grad());
   expect_equal(load_error(folder, {.dtype = Dtype::i32}), "hub::load: dtype must be a floating-point dtype, it is i32");
@@ -72,7 +72,7 @@ TEST("tied tensors are one tensor, also where the files have only one of them") 
   const TestFolder folder;
   write_folder(
       folder, [](TensorMap& tensors) { tensors.erase("lm_head.weight"); }, R"(, "tie_word_embeddings": true)");
-  const models::Llama model = hub::load<models::Llama>(folder.path);
+  const auto model = hub::load<models::Llama>(folder.path);
   expect(is_same_view(model.lm_head.weight, model.model.embed_tokens.weight));
   expect_equal(nn::named_parameters(model).back().first, std::string("model.norm.weight"));
 }
@@ -205,7 +205,7 @@ TEST("tensors of one file are memories of their own: a jitted step may write int
   expect(!shares_memory(model.model.norm.weight, model.lm_head.weight));
   optim::SGD optimizer(nn::parameters(model), {.lr = 0.1});
   const auto step = jit([&](Tensor tokens) {
-    const Tensor loss = model.loss(tokens, tokens);
+    Tensor loss = model.loss(tokens, tokens);
     optimizer.step(nn::parameters(model), autograd::grad({loss}, nn::parameters(model)));
     return loss;
   });

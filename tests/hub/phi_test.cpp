@@ -19,7 +19,7 @@ std::string config_of(const std::string& type, const std::string& more = "") {
 template <class Model>
 Model make(const std::string& type, const std::string& more = "") {
   manual_seed(5);
-  const auto model = Model::from_config(hub::Config(config_of(type, more)), models::LayerMaker());
+  auto model = Model::from_config(hub::Config(config_of(type, more)), models::LayerMaker());
   const NoGrad no_grad;
   for (const Tensor& parameter : nn::parameters(model)) nn::normal_(parameter, 0.0, 0.4);
   return model;

@@ -17,7 +17,7 @@ models::Llama lively_llama(Dtype dtype) {
   manual_seed(3);
   const hub::Config config(R"({"model_type": "llama", "vocab_size": 13, "hidden_size": 64, "num_hidden_layers": 2,
                                "intermediate_size": 96, "num_attention_heads": 4, "num_key_value_heads": 2})");
-  const models::Llama model = models::Llama::from_config(config, models::LayerMaker());
+  models::Llama model = models::Llama::from_config(config, models::LayerMaker());
   const NoGrad no_grad;
   for (const Tensor& parameter : nn::parameters(model)) nn::normal_(parameter, 0.0, 0.4);
   nn::to(model, dtype);

@@ -22,7 +22,7 @@ void write_original(const TestFolder& folder) {
 TEST("a saved folder has the same tensors, config and tokenizer files") {
   const TestFolder original, out;
   write_original(original);
-  const models::Llama model = hub::load<models::Llama>(original.path);
+  const auto model = hub::load<models::Llama>(original.path);
   hub::save(model, out.path + "/new/folder", {.like = original.path});
   const std::string saved = out.path + "/new/folder/";
   for (const char* name : {"config.json", "tokenizer.json", "model.safetensors"})
@@ -43,7 +43,7 @@ TEST("another dtype changes one word of the config") {
 TEST("a large model is saved as several files, and earlier files are removed") {
   const TestFolder folder;
   write_original(folder);
-  const models::Llama model = hub::load<models::Llama>(folder.path);
+  const auto model = hub::load<models::Llama>(folder.path);
   hub::save(model, folder.path, {.like = folder.path, .shard_bytes = 8000});
   expect(!std::filesystem::exists(folder.file("model.safetensors")));
   const std::string index = read_text(folder.file("model.safetensors.index.json"));

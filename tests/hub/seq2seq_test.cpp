@@ -20,7 +20,7 @@ std::string t5_config(const std::string& more = "") {
 
 models::T5 small_t5(const std::string& more = "") {
   manual_seed(5);
-  const auto model = models::T5::from_config(hub::Config(t5_config(more)), models::LayerMaker());
+  auto model = models::T5::from_config(hub::Config(t5_config(more)), models::LayerMaker());
   const NoGrad no_grad;
   for (const Tensor& parameter : nn::parameters(model)) nn::normal_(parameter, 0.0, 0.6);
   return model;

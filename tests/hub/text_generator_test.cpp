@@ -11,7 +11,7 @@ using namespace fulgurite::test;
 namespace {
 
 models::Llama lively_llama() {
-  const models::Llama model = small_llama();
+  models::Llama model = small_llama();
   const NoGrad no_grad;
   for (const Tensor& parameter : nn::parameters(model)) nn::normal_(parameter, 0.0, 0.4);
   return model;

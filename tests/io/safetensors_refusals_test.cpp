@@ -112,7 +112,7 @@ TEST("descriptions that do not fit the format are refused with the tensor's name
   for (const char* offsets :
        {"[4,0]", "[0]", "[0,4,8]", "[-4,0]", "[0,4.0]", "[18446744073709551612,18446744073709551616]"})
     refuses(entry("\"F32\"", "[1]", offsets), "tensor a: data_offsets are not two increasing numbers");
-  refuses(entry("\"F4\"", "[3]", "[0,1]"), "tensor a: its elements do not fill whole bytes", "\0");
+  refuses(entry("\"F4\"", "[3]", "[0,1]"), "tensor a: its elements do not fill whole bytes", std::string(1, '\0'));
   reads(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4],"more":{"x":[1]}}})");
 }
 

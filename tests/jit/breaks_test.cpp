@@ -171,7 +171,7 @@ TEST("a buffer that was written with a gradient carries it into the next piece a
 
 TEST("random draws keep their order over breaks") {
   const auto body = [](Tensor x) {
-    const Tensor a = rand_like(x);
+    Tensor a = rand_like(x);
     if (a.sum() > 1e9) return a;
     return a + rand_like(x) * x;
   };
@@ -309,7 +309,7 @@ TEST("results are arguments, repeated, views and undefined across breaks") {
     graph_break();
     list.push_back(x);
     list.push_back(list[0](0));
-    list.push_back({});
+    list.emplace_back();
     return list;
   });
   const Tensor x = ones({2}), y = ones({2, 2});

@@ -109,7 +109,7 @@ TEST("a write into an argument is refused where another shares a part of its mem
 TEST("an exception while tracing leaves nothing behind") {
   bool fails = true;
   const auto f = jit([&](Tensor x) {
-    const Tensor y = x + 1;
+    Tensor y = x + 1;
     if (fails) throw std::runtime_error("not today");
     return y;
   });

@@ -133,7 +133,7 @@ TEST("register_hook() on a traced value acts on the tensor that it becomes") {
 
 TEST("retain_grad() on a traced value keeps its gradient") {
   const auto jitted = jit([](Tensor x) {
-    const Tensor y = x * 3.0;
+    Tensor y = x * 3.0;
     y.retain_grad();
     return y;
   });

@@ -107,7 +107,7 @@ TEST("what a user's transform gives is checked, whoever asked for it or not") {
         auto* proxy = new TensorProxy(more.tensor());
         proxy->id = out.next_id++;
         proxy->name = "more";
-        out.args.push_back(Value(detail::Ref<TensorProxy>(proxy)));
+        out.args.emplace_back(detail::Ref<TensorProxy>(proxy));
         return out;
       },
       "it takes 2 arguments, before it were 1");

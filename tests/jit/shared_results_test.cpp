@@ -201,7 +201,7 @@ TEST("what a function writes and returns is the argument") {
     a.add_(100.0);
     expect_near(numbers(first), {102}, 0);
 
-    const auto counter = zeros({});
+    auto counter = zeros({});
     const auto count = jit(
         [counter](Tensor) {
           counter.add_(1.0);

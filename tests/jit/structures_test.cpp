@@ -50,7 +50,7 @@ struct Model {
 class Layer {
  public:
   Layer() = default;
-  explicit Layer(Tensor w) : weight(std::move(w)), calls_(0) {}
+  explicit Layer(Tensor w) : weight(std::move(w)) {}
   Tensor operator()(const Tensor& x) const { return x * weight; }
   Tensor weight;
   int calls() const { return calls_; }

@@ -63,7 +63,7 @@ std::vector<Tensor> made_large(const OperatorCase& c, const std::vector<Tensor>&
       own = std::max(own, count);
     }
     if (own > allowed) continue;
-    const std::vector<Tensor> large = changed(inputs, [&](const Tensor& t) { return enlarged(t, size, times); });
+    std::vector<Tensor> large = changed(inputs, [&](const Tensor& t) { return enlarged(t, size, times); });
     try {
       const Trace trace = record_case(c, large);
       if (trace.bound_symbols.back().args.size() > 100) return {};  // as many results as there are places

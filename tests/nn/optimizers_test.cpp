@@ -196,7 +196,7 @@ TEST("LBFGS steps as PyTorch's does") {
     optim::LBFGS optimizer(Parameters{x}, options);
     const auto closure = [&] {
       optimizer.zero_grad();
-      const Tensor loss = loss_of(x);
+      Tensor loss = loss_of(x);
       loss.backward();
       return loss;
     };
@@ -234,7 +234,7 @@ TEST("LBFGS continues from its state") {
   const auto closure_of = [](optim::Optimizer& optimizer, const Tensor& x) {
     return [&optimizer, x] {
       optimizer.zero_grad();
-      const Tensor loss = loss_of(x);
+      Tensor loss = loss_of(x);
       loss.backward();
       return loss;
     };

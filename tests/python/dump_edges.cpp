@@ -159,7 +159,7 @@ std::vector<Tensor> run(const EdgeCall& edge, const std::vector<Tensor>& inputs)
     for (const Arg& arg : edge.more) args.push_back(arg.value);
   };
   if (edge.number_first) add_more();
-  for (const Tensor& input : inputs) args.push_back(input);
+  for (const Tensor& input : inputs) args.emplace_back(input);
   if (!edge.number_first) add_more();
   return opened(call(edge.op, args, edge.keywords));
 }

@@ -79,7 +79,7 @@ class Dump {
 
  private:
   std::string keep(const char* kind, const Tensor& tensor) {
-    const std::string key = name_ + " " + kind + " " + std::to_string(tensors_.size());
+    std::string key = name_ + " " + kind + " " + std::to_string(tensors_.size());
     tensors_[key] = tensor.detach().contiguous().clone();
     return key;
   }

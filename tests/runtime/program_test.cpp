@@ -49,7 +49,7 @@ TEST("a chain of kernels reuses its memory and gives fresh results") {
 TEST("a program is made when it is needed, once, by whoever needs it first") {
   TraceBuilder t;
   Value x = t.input({16});
-  const Trace trace = t.give({t.plus(x, x)});
+  Trace trace = t.give({t.plus(x, x)});
   int made = 0;
   const Program program([&] {
     if (++made == 1) throw UserError("not yet");

@@ -74,21 +74,21 @@ class TraceBuilder {
     trace.bound_symbols.push_back(std::move(bound));
     return trace;
   }
-  Value add(const Symbol& symbol, std::vector<Value> args, Shape shape,
+  Value add(const Symbol& symbol, std::vector<Value> args, const Shape& shape,
             const Implementation* implementation = nullptr) {
     BoundSymbol bound;
     bound.symbol = &symbol;
     bound.args = std::move(args);
-    bound.outputs = {value(std::move(shape))};
+    bound.outputs = {value(shape)};
     bound.implementation = implementation;
     trace.bound_symbols.push_back(std::move(bound));
     return trace.bound_symbols.back().outputs[0];
   }
-  Value value(Shape shape) {
+  Value value(const Shape& shape) {
     const detail::Ref<TensorProxy> proxy(new TensorProxy);
     proxy->id = trace.next_id++;
     proxy->name = "t" + std::to_string(trace.next_name++);
-    proxy->shape = std::move(shape);
+    proxy->shape = shape;
     return proxy;
   }
 

@@ -3,7 +3,7 @@
 #include "codegen/gemm/amx.h"
 
 #if defined(__x86_64__) && defined(__linux__)
-#include <signal.h>
+#include <csignal>
 #include <ucontext.h>
 
 #include <bit>

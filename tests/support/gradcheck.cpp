@@ -104,7 +104,7 @@ std::string compare_with_differences(const Tensor& gradient, const Tensor& input
 }
 
 std::string gradcheck(const TensorFunction& function, const std::vector<Tensor>& inputs, bool second_order) {
-  const std::string first = compare(function, inputs, "first");
+  std::string first = compare(function, inputs, "first");
   if (!first.empty() || !second_order) return first;
   const TensorFunction gradient_function = [&](const std::vector<Tensor>& leaves) {
     std::vector<Tensor> gradients = analytic(function, leaves, true);

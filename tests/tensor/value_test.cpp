@@ -52,7 +52,7 @@ TEST("a value of a concrete tensor gives it back") {
 TEST("a value that was moved from is none") {
   Value list(std::vector<Value>{1, "a"});
   const Value moved = std::move(list);
-  expect(list.is_none());
+  expect(list.is_none());  // NOLINT(bugprone-use-after-move)
   expect_equal(moved.list().size(), 2u);
 }
 

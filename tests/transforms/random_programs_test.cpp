@@ -38,7 +38,7 @@ Outcome run(const Program& program, const std::vector<Tensor>& inputs) {
     total = total.defined() ? total + share : share;
   }
   if (total.defined()) total.backward();
-  for (Tensor input : inputs) {
+  for (const Tensor& input : inputs) {
     out.gradients.push_back(input.grad());
     input.set_grad({});
   }

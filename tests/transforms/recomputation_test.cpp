@@ -196,7 +196,7 @@ TEST("what is compared with an extremum of it is saved, and where a checkpoint m
   const auto traces_of = [](auto f) {
     const Trace trace =
         record({parameter({256, 64}, "x")}, [&](const std::vector<Tensor>& a) { return std::vector<Tensor>{f(a[0])}; });
-    const ForwardBackwardTraces traces = split_with(trace);
+    ForwardBackwardTraces traces = split_with(trace);
     check_trace(traces.backward);
     return traces;
   };

@@ -82,14 +82,14 @@ Target target_of(codegen::Instructions instructions) {
     case codegen::InstructionSet::avx512: target = {"arch=x86-64-v4", wide, avx512}; break;
     case codegen::InstructionSet::avx512_bf16:
       target = {"arch=x86-64-v4,avx512bf16", wide, avx512};
-      target.macros.push_back("__AVX512BF16__");
+      target.macros.emplace_back("__AVX512BF16__");
       break;
     case codegen::InstructionSet::avx2: target = {"arch=x86-64-v3", "", avx2}; break;
     case codegen::InstructionSet::baseline: break;
   }
   if (instructions.has_amx) {
     target.features += ",amx-tile,amx-bf16";
-    target.macros.push_back("__AMX_BF16__");
+    target.macros.emplace_back("__AMX_BF16__");
   }
   return target;
 }

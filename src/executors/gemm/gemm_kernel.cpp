@@ -15,7 +15,7 @@ namespace fulgurite::fused_gemm {
 namespace {
 
 Tensor copied(const Tensor& tensor) {
-  const Tensor copy = make_tensor(tensor.impl()->sizes, tensor.impl()->dtype);
+  Tensor copy = make_tensor(tensor.impl()->sizes, tensor.impl()->dtype);
   copy_elements(tensor, copy);
   return copy;
 }
@@ -47,7 +47,7 @@ DepthMatrix rows_of(const TensorImpl& tensor) {
 Tensor expanded(const Tensor& given, int64_t columns) {
   Sizes sizes = given.impl()->sizes;
   sizes[sizes.size() - 1] = columns;
-  const Tensor copy = make_tensor(sizes, given.impl()->dtype);
+  Tensor copy = make_tensor(sizes, given.impl()->dtype);
   copy_elements(given, copy);
   return copy;
 }

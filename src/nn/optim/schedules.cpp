@@ -81,7 +81,8 @@ StepLR::StepLR(Optimizer& optimizer, const StepLROptions& options, SourceLocatio
 StepLR::StepLR(Optimizer& optimizer, int64_t step_size, double gamma, SourceLocation at)
     : StepLR(optimizer, StepLROptions{.step_size = step_size, .gamma = gamma}, at) {}
 double StepLR::rate(int64_t i, double base) const {
-  return base * std::pow(options_.gamma, static_cast<double>(i / options_.step_size));
+  const int64_t decays = i / options_.step_size;
+  return base * std::pow(options_.gamma, static_cast<double>(decays));
 }
 
 MultiStepLR::MultiStepLR(Optimizer& optimizer, const MultiStepLROptions& options, SourceLocation at)

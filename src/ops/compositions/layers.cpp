@@ -45,7 +45,7 @@ Tensor gumbel_softmax(const Tensor& logits, double tau, bool hard, int64_t dim, 
   // From an exponential draw; rand is below 1, and 1 - rand above 0.
   const Tensor uniform = rand_like(logits, {}, at), exponential = neg(log1p(neg(uniform, at), at), at);
   const Tensor tiny = clamp_min(exponential, 1e-30, at), noise = neg(log(tiny, at), at);
-  const Tensor noisy = div(add(logits, noise, 1, at), tau, {}, at), relaxed = softmax(noisy, dim, {}, at);
+  Tensor noisy = div(add(logits, noise, 1, at), tau, {}, at), relaxed = softmax(noisy, dim, {}, at);
   if (!hard) return relaxed;
   const Tensor index = argmax(relaxed, dim, true, at),
                ones_at = scatter(zeros_like(relaxed, {}, at), dim, index, 1.0, at);

@@ -27,7 +27,7 @@ double largest(Dtype dtype) {
 Tensor is_negative(const Tensor& x, SourceLocation at) {
   if (x.dtype() == Dtype::boolean || x.dtype() == Dtype::u8)
     return full(x.shape(), false, {.dtype = Dtype::boolean}, at);
-  const Tensor below = lt(x, 0, at);
+  Tensor below = lt(x, 0, at);
   if (!is_floating(x.dtype())) return below;
   const Tensor inverse = reciprocal(x, at);  // distinguishes -0 from 0
   const Tensor inverse_below = lt(inverse, 0, at);
@@ -36,7 +36,7 @@ Tensor is_negative(const Tensor& x, SourceLocation at) {
 
 /// True where fmax (or fmin) picks the first operand: it is not on the wrong side of the other, or the other is NaN.
 Tensor picked(const Tensor& a, const Tensor& b, bool larger, SourceLocation at) {
-  const Tensor right_side = larger ? ge(a, b, at) : le(a, b, at);
+  Tensor right_side = larger ? ge(a, b, at) : le(a, b, at);
   if (!is_floating(b.dtype())) return right_side;
   const Tensor missing = isnan(b, at);
   return logical_or(right_side, missing, at);

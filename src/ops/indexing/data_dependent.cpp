@@ -55,7 +55,7 @@ std::vector<int64_t> positions_of_nonzero(const TensorImpl& impl, const Sizes& s
 }
 
 Tensor integers(const std::vector<int64_t>& values, const Sizes& sizes) {
-  const Tensor out = make_tensor(sizes, Dtype::i64);
+  Tensor out = make_tensor(sizes, Dtype::i64);
   if (!values.empty()) std::memcpy(out.impl()->data(), values.data(), values.size() * sizeof(int64_t));
   return out;
 }
@@ -76,7 +76,7 @@ Tensor nonzero(const Tensor& input, SourceLocation at) {
   const TensorImpl& impl = demand_elements(input, "nonzero()", at);
   const std::vector<int64_t> positions = positions_of_nonzero(impl, impl.sizes, impl.strides);
   const auto count = static_cast<int64_t>(positions.size()), dims = static_cast<int64_t>(impl.sizes.size());
-  const Tensor out = make_tensor({count, dims}, Dtype::i64);
+  Tensor out = make_tensor({count, dims}, Dtype::i64);
   auto* index = reinterpret_cast<int64_t*>(out.impl()->data());
   for (int64_t position : positions) {
     for (size_t d = impl.sizes.size(); d-- > 0;) {

@@ -12,17 +12,16 @@ bool is_mask(const Tensor& index) { return index.dtype() == Dtype::boolean || in
 
 /// One i64 tensor for each dimension of the mask: the indices of its true elements, in row-major order.
 std::vector<Tensor> true_indices(const Tensor& mask, SourceLocation at) {
-  Tensor values = mask;
   if (Interpreter* interpreter = innermost_interpreter()) interpreter->demand_value(mask, "a mask as an index", at);
-  require(!is_proxy(values),
+  require(!is_proxy(mask),
           "a mask as an index gives a result whose size depends on its values, which are not known while "
           "tracing; use where(mask, x, other), or index outside the traced function");
   const InterpreterScope eager(nullptr);
-  const Sizes sizes = values.impl()->sizes;
+  const Sizes sizes = mask.impl()->sizes;
   const size_t ndim = sizes.size();
   std::vector<std::vector<int64_t>> positions(ndim);
   std::vector<int64_t> position(ndim, 0);
-  const std::vector<int64_t> flags = values.to(Dtype::i64, at).to_vector<int64_t>(at);
+  const std::vector<int64_t> flags = mask.to(Dtype::i64, at).to_vector<int64_t>(at);
   for (const int64_t flag : flags) {
     if (flag != 0)
       for (size_t d = 0; d < ndim; ++d) positions[d].push_back(position[d]);
@@ -141,7 +140,7 @@ std::vector<Tensor> integer_indices(const Tensor& input, const std::vector<Tenso
     if (index.defined()) {
       dim += append_index(result, input, dim, index, at);
     } else {
-      result.push_back({});
+      result.emplace_back();
       ++dim;
     }
   }
@@ -201,7 +200,7 @@ IndexedView indexed_view(const Tensor& input, std::span<const Argument> indices,
   std::vector<Tensor> waiting;
   int64_t dim = 0, listed = 0;  // dimensions so far, and those that `waiting` indexes
   const auto wait = [&](const Tensor& index) {
-    for (; listed < dim; ++listed) waiting.push_back({});
+    for (; listed < dim; ++listed) waiting.emplace_back();
     waiting.push_back(index);
     dim += is_mask(index) ? index.ndim() : 1;
     listed = dim;

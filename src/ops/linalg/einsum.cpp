@@ -169,7 +169,7 @@ Term contracted(Term left, Term right, const LabelSet& kept, SourceLocation at) 
 
   const auto matrices = [&](const Term& term, const std::vector<int>& second, const std::vector<int>& third,
                             bool keeps_second, bool keeps_third) {
-    const Tensor x = ordered(term, joined({batch, second, third}), at);
+    Tensor x = ordered(term, joined({batch, second, third}), at);
     if (batch.size() <= 1 && second.size() <= 1 && third.size() <= 1 && keeps_second == !second.empty() &&
         keeps_third == !third.empty())
       return x;

@@ -115,7 +115,7 @@ Shape added_matmul_shape(Arguments a) {
   const Tensor &input = a[0].tensor(), &left = a[1].tensor(), &right = a[2].tensor();
   check_operands(left, right);
   check_operands(input, left);
-  const Shape shape = matmul_shape(left, right);
+  Shape shape = matmul_shape(left, right);
   require(broadcast_shapes(input.shape(), shape) == shape, "input of shape ", input.shape(), " cannot be broadcast to ",
           shape);
   return shape;

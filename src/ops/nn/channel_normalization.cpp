@@ -53,7 +53,7 @@ Tensor scaled_and_shifted(Tensor y, const Argument& weight, const Argument& bias
 /// weight / sqrt(variance + eps), one number per channel.
 Tensor channel_scale(const Tensor& x, const Tensor& variance, Float eps, const Argument& weight, SourceLocation at) {
   const Tensor raised = add(variance, eps, 1, at);
-  const Tensor scale = rsqrt(raised, at);
+  Tensor scale = rsqrt(raised, at);
   if (!weight.tensor_or_none().defined()) return scale;
   const Tensor factor = by_channel(weight.tensor(), x, "weight", at);
   return mul(scale, factor, at);

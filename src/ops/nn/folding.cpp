@@ -19,8 +19,8 @@ Tensor positions(Int count, Int step, Device device, SourceLocation at) {
 
 /// unfold's and fold's numbers for the two spatial dimensions.
 Windows two_windows(const Argument& kernel, const Argument& dilation, const Argument& padding, const Argument& stride) {
-  const Windows w{for_dimensions(kernel.integers(), 2, "kernel_size"), for_dimensions(stride.integers(), 2, "stride"),
-                  for_dimensions(padding.integers(), 2, "padding"), for_dimensions(dilation.integers(), 2, "dilation")};
+  Windows w{for_dimensions(kernel.integers(), 2, "kernel_size"), for_dimensions(stride.integers(), 2, "stride"),
+            for_dimensions(padding.integers(), 2, "padding"), for_dimensions(dilation.integers(), 2, "dilation")};
   require_at_least(w.kernel, 1, "kernel_size");
   require_at_least(w.stride, 1, "stride");
   require_at_least(w.padding, 0, "padding");

@@ -198,7 +198,7 @@ Request checked_request(Arguments a) {
   require(a[4].is_none() || mode.has_corners, "align_corners has no meaning for mode \"", name, "\"");
   require(!a[6].boolean() || mode.has_antialias, "antialias is for modes bilinear and bicubic alone");
   const Shape shape = given.shape();
-  const Request r = request_of(a, last_sizes(shape, static_cast<size_t>(given.ndim() - 2)));
+  Request r = request_of(a, last_sizes(shape, static_cast<size_t>(given.ndim() - 2)));
   for (size_t d = 1; d < shape.size(); ++d)
     require(shape[d] > 0, "input may be empty in the batch alone, got shape ", shape);
   for (const Int size : r.sizes) require(size > 0, "the result's sizes must be positive, got ", r.sizes);

@@ -146,7 +146,7 @@ class Printer {
       suffixes.push_back(text::cat("size=", Shape(impl_.sizes.data(), impl_.sizes.size())));
     const bool usual = dtype == default_dtype() || (!empty && (dtype == Dtype::i64 || dtype == Dtype::boolean));
     if (!usual) suffixes.push_back(text::cat("dtype=", dtype));
-    if (impl_.requires_grad) suffixes.push_back("requires_grad=True");
+    if (impl_.requires_grad) suffixes.emplace_back("requires_grad=True");
     const size_t newline = out.rfind('\n');
     size_t used = newline == std::string::npos ? out.size() : out.size() - newline - 1;
     for (const std::string& suffix : suffixes) {

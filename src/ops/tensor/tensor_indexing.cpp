@@ -27,7 +27,7 @@ Tensor indexed_backwards(const Tensor& x, std::span<const Argument> list, Source
   const Argument arguments[] = {x, std::span<const Argument>(forward.indices)};
   const Tensor view = dispatch(getitem_symbol, arguments, at);
   const Dims flipped(forward.flipped);
-  const Tensor result = flip(view, flipped, at);
+  Tensor result = flip(view, flipped, at);
   IndexedElements::note_flipped(view, flipped, result, std::move(outer));
   return result;
 }

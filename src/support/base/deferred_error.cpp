@@ -16,7 +16,7 @@ void forget_at_end(void* error) {
 
 std::exception_ptr& deferred() {
   if (thread_state.deferred_error == nullptr) {
-    thread_state.deferred_error = new std::exception_ptr;
+    thread_state.deferred_error = new std::exception_ptr;  // NOLINT(bugprone-throw-keyword-missing): for a thread
     at_thread_end(forget_at_end, thread_state.deferred_error);
   }
   return *thread_state.deferred_error;

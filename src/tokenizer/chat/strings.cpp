@@ -97,7 +97,7 @@ std::vector<std::string> split(std::string_view text, const std::optional<std::s
 std::vector<std::string> split_from_end(std::string_view text, const std::optional<std::string>& separator,
                                         int64_t most) {
   std::vector<std::string> out;
-  const std::vector<std::string> all = split(text, separator, -1);
+  std::vector<std::string> all = split(text, separator, -1);
   if (most < 0 || static_cast<int64_t>(all.size()) <= most + 1) return all;
   const size_t joined = all.size() - static_cast<size_t>(most);
   std::string first;

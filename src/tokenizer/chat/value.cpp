@@ -126,7 +126,7 @@ double to_number(const Value& value) {
 int64_t to_integer(const Value& value) {
   if (const bool* flag = value.get<bool>()) return *flag;
   if (const int64_t* number = value.get<int64_t>()) return *number;
-  if (const Undefined* undefined = value.get<Undefined>())
+  if (const auto* undefined = value.get<Undefined>())
     fail(text::cat("'", printable(undefined->name), "' is undefined"));
   fail(text::cat("a number is needed, not a value of the type ", type_name(value)));
 }

@@ -10,7 +10,7 @@ Tensor TraceInputs::add(const TensorType& type, bool requires_grad, std::string 
                         const Tensor& concrete) {
   if (name.empty()) name = text::cat("t_", inputs_.size());
   const auto proxy = builder_.make_proxy(type, requires_grad, std::move(name));
-  const Tensor handle = handles_.make(proxy, at);
+  Tensor handle = handles_.make(proxy, at);
   builder_.trace().args.emplace_back(proxy);
   inputs_.push_back({proxy, handle, is_leaf, false, concrete});
   return handle;
@@ -20,8 +20,8 @@ Tensor TraceInputs::capture(const Tensor& concrete, std::string name, bool requi
   if (const Tensor* const known = handle_of(concrete)) return *known;
   if (name.empty()) name = concrete.name();
   const bool is_named = !name.empty();
-  const Tensor handle = add({shape, concrete.dtype(), concrete.device()}, requires_grad, std::move(name), {},
-                            requires_grad && !is_proxy(concrete) && concrete.is_leaf(), concrete);
+  Tensor handle = add({shape, concrete.dtype(), concrete.device()}, requires_grad, std::move(name), {},
+                      requires_grad && !is_proxy(concrete) && concrete.is_leaf(), concrete);
   captures_.push_back({concrete, handle.impl()->proxy, is_named});
   set_handle(concrete, handle);
   return handle;

@@ -178,7 +178,7 @@ std::vector<std::pair<int, int>> TraceWrites::add_written(std::vector<Value>& re
 }
 
 detail::Ref<TensorProxy> TraceWrites::clone_of(const detail::Ref<TensorProxy>& value) {
-  const auto copy = builder_.make_proxy_like(*value, value->requires_grad);
+  auto copy = builder_.make_proxy_like(*value, value->requires_grad);
   builder_.bind(clone_symbol, {Value(value)}, {Value(copy)});
   return copy;
 }

@@ -319,7 +319,7 @@ class GradTransform final : public ArgumentPack::Resolver {
 
   Tensor add_up(const Tensor& total, const Tensor& more) {
     tracer_.set_origin_role(ForwardOrigin::Part::accumulation);
-    const Tensor sum = add(total, more);
+    Tensor sum = add(total, more);
     tracer_.set_origin_role(ForwardOrigin::Part::rule);
     return sum;
   }

@@ -60,7 +60,7 @@ Tensor product_of(const PlainForm& plain, const Tensor& left, const Tensor& righ
                   Instructions instructions, bool generates_all = true) {
   const GemmForm form = plain;
   const std::vector<CompiledGemm> kernels = codegen::compile_gemms({&form, 1}, instructions, generates_all);
-  const Tensor result = (zeros({left.size(0), right.size(0)}) - 9.0).to(plain.result);
+  Tensor result = (zeros({left.size(0), right.size(0)}) - 9.0).to(plain.result);
   if (!expect_equal(kernels.size(), 1)) return result;
   std::vector<fused_gemm::ColumnMatrix> matrices{{result.impl()->data(), right.impl()->sizes[0]}};
   if (bias.defined()) matrices.push_back({bias.impl()->data(), 0});

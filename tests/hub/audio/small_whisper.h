@@ -38,7 +38,7 @@ inline std::string speech_tokenizer_text() {
 /// A model of random weights; its parameters have the deviation `deviation`.
 inline models::Whisper small_whisper(const std::string& more = "", double deviation = 0.5) {
   manual_seed(16);
-  const auto model = models::Whisper::from_config(hub::Config(small_whisper_config(more)), models::LayerMaker());
+  auto model = models::Whisper::from_config(hub::Config(small_whisper_config(more)), models::LayerMaker());
   const NoGrad no_grad;
   for (const Tensor& parameter : nn::parameters(model)) nn::normal_(parameter, 0.0, deviation);
   return model;

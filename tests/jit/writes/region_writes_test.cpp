@@ -45,7 +45,7 @@ struct Counts {
 
 TEST("windows that do not overlap are written") {
   expect_as_eager([](Tensor x) {
-    const Tensor t = x * 2.0;
+    Tensor t = x * 2.0;
     t.unfold(0, 3, 3).abs_();
     t.view({3, 4}).unfold(1, 2, 2)(Slice(), 0).mul_(3.0);
     return t;
@@ -73,7 +73,7 @@ TEST("one row of an expanded tensor is written") {
 
 TEST("what overlaps is refused where it is written, and where the call has it") {
   const auto windows = jit([](Tensor x) {
-    const Tensor t = x * 1.0;
+    Tensor t = x * 1.0;
     t.unfold(0, 2, 1).mul_(2.0);
     return t;
   });

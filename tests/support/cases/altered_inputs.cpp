@@ -23,7 +23,7 @@ Tensor spaced_copy(const Tensor& t) {
   } else {
     for (int d = 0; d < t.ndim(); ++d) {
       std::vector<Value> index(static_cast<size_t>(d), Value(Slice()));
-      index.push_back(Slice(1, {}, 2));
+      index.emplace_back(Slice(1, {}, 2));
       view = Tensor(call("torch.Tensor.__getitem__", {view, index}));
     }
   }

@@ -159,7 +159,7 @@ bool needs_case(const Symbol& symbol) {
 }
 
 Tensor constants(std::vector<int64_t> sizes, double low, double high) {
-  const Tensor made = empty(Shape(sizes), {.dtype = Dtype::f64});
+  Tensor made = empty(Shape(sizes), {.dtype = Dtype::f64});
   generator.fill(made, low, high);
   drawn.push_back({made, low, high});
   return made;

@@ -25,7 +25,7 @@ inline double smallest_lead(const Tensor& x, int64_t dim) {
   const auto row = static_cast<size_t>(size(x, dim));
   double smallest = 1;
   for (size_t start = 0; row > 1 && start < numbers.size(); start += row) {
-    std::partial_sort(&numbers[start], &numbers[start] + 2, &numbers[start] + row, std::greater<double>());
+    std::partial_sort(&numbers[start], &numbers[start] + 2, &numbers[start] + row, std::greater<>());
     smallest = std::min(smallest, numbers[start] - numbers[start + 1]);
   }
   return smallest;
@@ -78,7 +78,7 @@ class RandomRun {
     return x + reshape(shifts, x.shape());
   }
   Tensor shifted_for_lead(const Tensor& x, int64_t dim) {
-    const Tensor y = shifted(x);
+    Tensor y = shifted(x);
     if (to_kink_) note(smallest_lead(y, dim));
     return y;
   }

@@ -43,7 +43,7 @@ ResultProgram draw_result_program(unsigned seed) {
 
 std::vector<Tensor> ResultProgram::leaves(bool with_gradients) const {
   const Tensor counted = reshape(arange(0, shape.numel(), 1, {.dtype = Dtype::f64}), shape);
-  const std::vector<Tensor> out{counted * 0.25 - 1.0, cos(counted), counted * 0.125 + 0.5};
+  std::vector<Tensor> out{counted * 0.25 - 1.0, cos(counted), counted * 0.125 + 0.5};
   for (const Tensor& leaf : out) leaf.requires_grad_(with_gradients);
   return out;
 }

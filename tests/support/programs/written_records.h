@@ -38,7 +38,7 @@ class WrittenRecords {
     if (!lines_) throw UserError("cannot write into " + folder_);
   }
   std::string keep(const Tensor& tensor) {
-    const std::string key = std::to_string(tensors_.size());
+    std::string key = std::to_string(tensors_.size());
     tensors_[key] = tensor.detach().contiguous().clone();
     return key;
   }

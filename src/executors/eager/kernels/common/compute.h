@@ -92,7 +92,7 @@ class Scratch {
 /// Returns `t` if it is contiguous, otherwise a contiguous copy.
 inline Tensor contiguous_elements(const Tensor& t) {
   if (t.impl()->is_contiguous) return t;
-  const Tensor copy = make_tensor(t.impl()->sizes, t.impl()->dtype);
+  Tensor copy = make_tensor(t.impl()->sizes, t.impl()->dtype);
   copy_elements(t, copy);
   return copy;
 }

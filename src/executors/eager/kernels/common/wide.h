@@ -10,7 +10,7 @@ namespace fulgurite::FULGURITE_KERNELS {
 /// Sixteen doubles; functions without an instruction are computed lane by lane.
 struct Doubles {
   double lane[lanes];
-  __attribute__((always_inline)) Doubles() {}
+  __attribute__((always_inline)) Doubles() {}  // NOLINT(modernize-use-equals-default): not zeroed
   __attribute__((always_inline)) Doubles(double value) {
     for (int i = 0; i < lanes; ++i) lane[i] = value;
   }

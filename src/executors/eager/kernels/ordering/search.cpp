@@ -13,13 +13,13 @@ namespace {
 
 Tensor converted(const Tensor& x, Dtype dtype) {
   if (x.impl()->dtype == dtype) return contiguous_elements(x);
-  const Tensor copy = make_tensor(x.impl()->sizes, dtype);
+  Tensor copy = make_tensor(x.impl()->sizes, dtype);
   copy_elements(x, copy);
   return copy;
 }
 
 Tensor scalar(const Argument& number, Dtype dtype) {
-  const Tensor result = make_tensor({}, dtype);
+  Tensor result = make_tensor({}, dtype);
   visit_dtype(dtype, [&]<class Element>() {
     *data_of<Element>(result) = number.is_floating() ? element_of<Element>(static_cast<double>(number.floating()))
                                                      : element_of<Element>(static_cast<int64_t>(number.integer()));
