@@ -53,8 +53,10 @@ def has_ruff():
 
 
 def tidied(names, since, max_files):
-    """Sources that differ from a commit, or as many of them as may be read."""
-    changed = set(git("diff", "--name-only", since)) if since else set(names)
+    """Sources that differ from a commit, or as many of them as may be read. A shallow clone may lack the commit: then
+    any source is read."""
+    is_known = since and subprocess.run(["git", "cat-file", "-e", since], cwd=ROOT, capture_output=True).returncode == 0
+    changed = set(git("diff", "--name-only", since)) if is_known else set(names)
     compiled = {entry["file"] for entry in json.loads((TIDY_BUILD / "compile_commands.json").read_text())}
     chosen = [name for name in names if name in changed and str(ROOT / name) in compiled and not is_generated(name)]
     if len(chosen) > max_files:
@@ -93,6 +95,9 @@ def main():
     names = options.files or git("ls-files", "--", *FORMATTED, "*.py")
 
     if options.tidy:
+        if not shutil.which("clang-tidy"):
+            print("clang-tidy is not installed")
+            return NOT_RUN
         takes_all = options.all or options.files
         since, max_files = (None, len(names)) if takes_all else (options.since, options.max_files)
         configure_tidy()
