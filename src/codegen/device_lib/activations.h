@@ -29,14 +29,15 @@ FULGURITE_INLINE Floats gelu_tanh(const Floats& x) {
       x * multiply_add(x * x, Floats(-2 * sqrt_2_over_pi * tanh_cubic), Floats(-2 * sqrt_2_over_pi));
   return x * (Floats(1.f) / (Floats(1.f) + exp(minus_2u)));
 }
-/// With s = sigmoid(2u): s + x s (1 - s) 2u'.
+/// With s = sigmoid(2u) and y = x s, which is the activation: s + (y - y s) 2u'.
 FULGURITE_INLINE Floats gelu_tanh_backward(const Floats& g, const Floats& x) {
   const Floats square = x * x;
   const Floats minus_2u =
       x * multiply_add(square, Floats(-2 * sqrt_2_over_pi * tanh_cubic), Floats(-2 * sqrt_2_over_pi));
   const Floats slope = multiply_add(square, Floats(6 * sqrt_2_over_pi * tanh_cubic), Floats(2 * sqrt_2_over_pi));
   const Floats s = Floats(1.f) / (Floats(1.f) + exp(minus_2u));
-  return g * multiply_add(x * multiply_add(-s, s, s), slope, s);
+  const Floats y = x * s;
+  return g * multiply_add(multiply_add(-y, s, y), slope, s);
 }
 
 }  // namespace fulgurite::FULGURITE_KERNELS
