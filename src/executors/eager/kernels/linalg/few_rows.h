@@ -181,15 +181,37 @@ inline void sums_of_lanes(const Floats* x, int64_t distance, int64_t count, floa
 /// Columns whose sums are computed together.
 inline constexpr int columns_together = 48;
 
+/// dot_block() of one or two rows. The lanes are added after each tile: between the loads of two tiles, which wait for
+/// memory, that takes no time.
+template <class Products, int rows, int columns, class Element, class Columns>
+void dot_tiles(RowsToMultiply<Element, Columns> t, int64_t column_count, float* out) {
+  int64_t column = 0;
+  const auto tiles = [&]<int count>(std::integral_constant<int, count>) {
+    for (; column_count - column >= count; column += count, t.b = t.b.from_column(count)) {
+      Floats sums[count * rows];
+      add_products<Products>(t, sums, false, std::make_integer_sequence<int, rows>(),
+                             std::make_integer_sequence<int, count>());
+      for (int r = 0; r < rows; ++r) {
+        float* const to = out + r * columns_together + column;
+        if constexpr (2 * count >= part_lanes) sums_of_lanes(sums + r, rows, count, to);
+        else
+          for (int c = 0; c < count; ++c) to[c] = sum_of_lanes(sums[c * rows + r]);
+      }
+    }
+  };
+  tiles(std::integral_constant<int, columns>());
+  tiles(std::integral_constant<int, 1>());
+}
+
 /// out[r][c] = dot product of row r of `a` and row c of `b`, at most columns_together of them, of at most 256 vectors.
 template <class Products, int rows, int columns, class Element, class Columns>
 void dot_block(const RowsToMultiply<Element, Columns>& t, int64_t column_count, float* out) {
+  if constexpr (!is_packed<rows>) return dot_tiles<Products, rows, columns>(t, column_count, out);
   constexpr std::make_integer_sequence<int, rows> each_row;
   Floats sums[columns_together * rows];
   // Nearly equal parts of K.
   const int64_t vectors = std::max<int64_t>((t.count + Products::step - 1) / Products::step, 1);
-  constexpr int64_t together = is_packed<rows> ? Products::vectors_together : 256;
-  const int64_t part_count = (vectors + together - 1) / together;
+  const int64_t part_count = (vectors + Products::vectors_together - 1) / Products::vectors_together;
   constexpr int64_t vectors_of_unit = Columns::template unit<Products> / Products::step;
   const int64_t most = ((vectors + part_count - 1) / part_count + vectors_of_unit - 1) / vectors_of_unit *
                        vectors_of_unit * Products::step;
