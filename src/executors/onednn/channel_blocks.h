@@ -5,9 +5,9 @@
 
 namespace fulgurite {
 
-/// 32-bit elements with contiguous columns, and the same elements in blocks of 16 channels, the format in which the
-/// library convolves them: a transposition of 16 rows for each block, which the eager kernels do in a third of the
-/// time of the library's.
+/// 32-bit elements with contiguous columns, and the same elements in a format in which the library convolves them: in
+/// blocks of 16 channels, or channels last, which is one block. Each block is a transposition, which the eager kernels
+/// do in a third of the time of the library's.
 class ChannelBlocks {
  public:
   /// Returns false if the formats are others.
@@ -20,7 +20,8 @@ class ChannelBlocks {
   template <class Work>
   void for_each_run(const Work&) const;
 
-  int64_t samples_ = 0, blocks_ = 0, rows_ = 0, run_ = 0;  // `run_` columns, of one row or of all
+  int64_t samples_ = 0, blocks_ = 0, channels_ = 0;  // blocks of a sample, channels of a block
+  int64_t rows_ = 0, run_ = 0;                       // `run_` columns, of one row or of all
   int64_t sample_stride_ = 0, channel_stride_ = 0, row_stride_ = 0, blocked_sample_stride_ = 0;
 };
 

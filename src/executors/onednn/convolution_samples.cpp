@@ -16,7 +16,9 @@ struct Cut {
 };
 
 Cut cut(const ConvolutionCall& call) {
-  constexpr int64_t max_weight = 1 << 18;      // elements of a part, so that it stays in the L2 cache
+  // Elements of a part, so that it stays in the L2 cache; the implementations for channels last need that less.
+  const bool keeps_weight = call.pass != ConvolutionCall::Pass::destination || !call.is_faster_with_channels_last();
+  const int64_t max_weight = keeps_weight ? 1 << 18 : 5 << 18;
   constexpr double enough = 4e6, least = 4e6;  // operations of a chunk; of a part if there are few chunks
   constexpr int64_t enough_positions = 256;    // for which the weight is read once
   const int64_t samples = call.samples(), weight = call.weight.impl()->numel(),
@@ -49,10 +51,8 @@ class SampleRun {
     const bool shares = first != nullptr && first->cut_.parts == cut_.parts;
     {
       const SerialScope serial;
-      if (!plan_.create(call_, cut_.samples, cut_.parts, shares ? &first->plan_.weight.wanted() : nullptr))
-        return false;
-      if (has_rest() && !rest_.create(call_, call_.samples() % cut_.samples, cut_.parts, &plan_.weight.wanted()))
-        return false;
+      if (!plan_.create(call_, cut_.samples, cut_.parts, shares ? &first->plan_ : nullptr)) return false;
+      if (has_rest() && !rest_.create(call_, call_.samples() % cut_.samples, cut_.parts, &plan_)) return false;
     }
     if (plan_.weight.is_direct()) return true;
     if (shares) converted_ = first->converted_;

@@ -48,9 +48,8 @@ class WeightRun {
   bool run() {
     {
       const SerialScope serial;
-      if (!plan_.create(call_, cut_.samples, cut_.parts, nullptr)) return false;
-      if (has_rest() && !rest_.create(call_, call_.samples() % cut_.samples, cut_.parts, &plan_.weight.wanted()))
-        return false;
+      if (!plan_.create(call_, cut_.samples, cut_.parts)) return false;
+      if (has_rest() && !rest_.create(call_, call_.samples() % cut_.samples, cut_.parts, &plan_)) return false;
     }
     const LibraryBlock sums(static_cast<size_t>(cut_.groups * cut_.parts) * plan_.weight.bytes());
     sums_ = sums.data();

@@ -27,6 +27,13 @@ dnnl_memory_desc_t any_form(const dnnl_memory_desc_t& type, dnnl_data_type_t ele
   return out;
 }
 
+dnnl_memory_desc_t channels_last(const dnnl_memory_desc_t& type) {
+  constexpr dnnl_format_tag_t tags[] = {dnnl_acb, dnnl_acdb, dnnl_acdeb};
+  dnnl_memory_desc_t out;
+  dnnl_memory_desc_init_by_tag(&out, type.ndims, type.dims, type.data_type, tags[type.ndims - 3]);
+  return out;
+}
+
 /// The memory descriptor of samples and a number of channels of a tensor.
 dnnl_memory_desc_t tile_type(const Tensor& t, int64_t samples, int64_t channels) {
   Sizes sizes = t.impl()->sizes;
@@ -54,6 +61,11 @@ bool lies_plainly(const TensorImpl& t) {
   if (t.sizes[0] > 1 && t.strides[0] < elements) return false;
   if (is_dense(1, n - 1, 1) > 0) return true;
   return t.strides[1] == 1 && is_dense(2, n - 1, t.sizes[1]) > 0;
+}
+
+bool has_avx512() {
+  const int isa = dnnl_get_effective_cpu_isa();
+  return (isa & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
 }
 
 Tensor plain(const Tensor& t) {
@@ -116,6 +128,25 @@ bool ConvolutionCall::can_halve(int64_t parts) const {
   return (groups > 1 && !is_depthwise) || (half % 16 == 0 && half >= 64);
 }
 
+bool ConvolutionCall::is_faster_with_channels_last() const {
+  if (source.impl()->dtype != Dtype::f32 || groups > 1 || !has_avx512()) return false;
+  const Sizes& sizes = weight.impl()->sizes;
+  bool has_stride = false;
+  int64_t taps = 1;
+  for (size_t d = 2; d < sizes.size(); ++d) {
+    has_stride = has_stride || stride[d - 2] > 1;
+    taps *= sizes[d];
+  }
+  const int64_t channels = sizes[1];
+  if (taps == 1 || channels < 16) return false;
+  switch (pass) {
+    case Pass::destination: return channels > 16;
+    case Pass::source: return has_stride;
+    case Pass::weight: return !has_stride;
+  }
+  return false;
+}
+
 void LibraryConvolution::set_types(int64_t samples) {
   const ConvolutionCall& c = *call_;
   const int64_t source_parts = c.cuts_source() ? parts_ : 1, destination_parts = c.cuts_destination() ? parts_ : 1;
@@ -137,12 +168,15 @@ void LibraryConvolution::set_types(int64_t samples) {
   }
 }
 
-bool LibraryConvolution::describe(DescriptorHandle& description, const dnnl_memory_desc_t* packed) const {
+bool LibraryConvolution::describe(DescriptorHandle& description, const LibraryConvolution* like) const {
   const ConvolutionCall& c = *call_;
   const dnnl_data_type_t element = source_type_.data_type;
-  const dnnl_memory_desc_t from = any_form(source_type_, element), to = any_form(destination_type_, element);
-  const bool is_packed = packed != nullptr && c.pass != Pass::weight;
-  const dnnl_memory_desc_t factors = is_packed ? *packed : any_form(weight_type_, element);
+  const auto form = [&](const dnnl_memory_desc_t& type) {
+    return has_channels_last_ ? channels_last(type) : any_form(type, element);
+  };
+  const dnnl_memory_desc_t from = form(source_type_), to = form(destination_type_);
+  const bool is_packed = like != nullptr && c.pass != Pass::weight;
+  const dnnl_memory_desc_t factors = is_packed ? like->weight.wanted() : any_form(weight_type_, element);
   const dnnl_memory_desc_t* const shift = c.bias.defined() ? &bias_type_ : nullptr;
   AttributeHandle attributes;
   dnnl_convolution_desc_t forward;
@@ -159,7 +193,7 @@ bool LibraryConvolution::describe(DescriptorHandle& description, const dnnl_memo
     return false;
   dnnl_convolution_desc_t backward;
   // A weight's gradient is summed in f32, chunk after chunk.
-  const dnnl_memory_desc_t sums = packed != nullptr ? *packed : any_form(weight_type_, dnnl_f32);
+  const dnnl_memory_desc_t sums = like != nullptr ? like->weight.wanted() : any_form(weight_type_, dnnl_f32);
   const dnnl_status_t status =
       c.pass == Pass::source
           ? dnnl_dilated_convolution_backward_data_desc_init(&backward, dnnl_convolution_direct, &from, &factors, &to,
@@ -171,13 +205,14 @@ bool LibraryConvolution::describe(DescriptorHandle& description, const dnnl_memo
 }
 
 bool LibraryConvolution::create(const ConvolutionCall& call, int64_t samples, int64_t parts,
-                                const dnnl_memory_desc_t* packed) {
+                                const LibraryConvolution* like) {
   if (engine() == nullptr) return false;
   call_ = &call;
   parts_ = parts;
   set_types(samples);
+  has_channels_last_ = call.is_faster_with_channels_last();
   DescriptorHandle description;
-  if (!describe(description, packed)) return false;
+  if (!describe(description, like)) return false;
   const char* name = "";
   dnnl_primitive_desc_query(description.get(), dnnl_query_impl_info_str, 0, &name);
   if (std::string_view(name).starts_with("ref")) return false;  // one element after another

@@ -29,6 +29,9 @@ struct ConvolutionCall {
   /// Returns true if the channels of what is computed, or the groups, can be divided into twice as many parts as
   /// `parts`.
   bool can_halve(int64_t parts) const;
+  /// Returns true if the library is faster with channels last than in the form it prefers. Its forward has newer
+  /// implementations then. Measured with f32 on AVX-512: see docs/decisions/0001-convolutions.md.
+  bool is_faster_with_channels_last() const;
 
   bool cuts_source() const { return groups > 1 || pass == Pass::source; }
   bool cuts_destination() const { return groups > 1 || pass != Pass::source; }
@@ -37,8 +40,9 @@ struct ConvolutionCall {
 /// One pass over some samples and one of equal parts of the channels, computed serially by the library.
 class LibraryConvolution {
  public:
-  /// `packed` is the weight's present format, or null. Returns false if the library does not support this, or is slow.
-  bool create(const ConvolutionCall&, int64_t samples, int64_t parts, const dnnl_memory_desc_t* packed);
+  /// `like` is the convolution whose converted weight is used, or null. Returns false if the library does not support
+  /// this, or is slow.
+  bool create(const ConvolutionCall&, int64_t samples, int64_t parts, const LibraryConvolution* like = nullptr);
 
   /// The memory of the tensor's elements from a sample and part on.
   void* source_at(int64_t sample, int64_t part) const;
@@ -50,11 +54,12 @@ class LibraryConvolution {
   LibraryOperand source, weight, destination;
 
  private:
-  bool describe(DescriptorHandle&, const dnnl_memory_desc_t* packed) const;
   void set_types(int64_t samples);
+  bool describe(DescriptorHandle&, const LibraryConvolution* like) const;
 
   const ConvolutionCall* call_ = nullptr;
   int64_t parts_ = 1;
+  bool has_channels_last_ = false;  // source and destination, as the library sees them; it chooses their form otherwise
   dnnl_memory_desc_t source_type_ = {}, weight_type_ = {}, destination_type_ = {}, bias_type_ = {};
   LibraryOperation operation_;
 };
