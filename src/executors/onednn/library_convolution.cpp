@@ -125,7 +125,7 @@ bool ConvolutionCall::can_halve(int64_t parts) const {
   if (half * 2 * parts != count) return false;
   // The library computes 16 channels at a time, and reuses its loads for up to 64.
   const bool is_depthwise = groups > 1 && sizes[0] == groups && sizes[1] == 1;
-  return (groups > 1 && !is_depthwise) || (half % 16 == 0 && half >= 64);
+  return (groups > 1 && !is_depthwise) || (half % 16 == 0 && half >= (is_depthwise ? 32 : 64));
 }
 
 bool ConvolutionCall::is_faster_with_channels_last() const {
