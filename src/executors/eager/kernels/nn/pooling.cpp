@@ -45,6 +45,28 @@ FULGURITE_INLINE Floats load_apart(const float* from) {
   return result;
 }
 
+#if defined(__AVX512F__)
+typedef int HalfInts __attribute__((vector_size(32)));
+typedef long long LongPart __attribute__((vector_size(64)));
+/// Widens and stores the first `count` lanes.
+FULGURITE_INLINE void store_widened(int64_t* to, const Ints& value, int64_t count) {
+  const unsigned mask = (1u << count) - 1;
+  const IntPart& all = value.part[0];
+  const HalfInts first = __builtin_shufflevector(all, all, 0, 1, 2, 3, 4, 5, 6, 7),
+                 second = __builtin_shufflevector(all, all, 8, 9, 10, 11, 12, 13, 14, 15);
+  auto* const places = reinterpret_cast<long long*>(to);
+  __builtin_ia32_storedqudi512_mask(places, __builtin_convertvector(first, LongPart), static_cast<uint8_t>(mask));
+  __builtin_ia32_storedqudi512_mask(places + 8, __builtin_convertvector(second, LongPart),
+                                    static_cast<uint8_t>(mask >> 8));
+}
+#else
+FULGURITE_INLINE void store_widened(int64_t* to, const Ints& value, int64_t count) {
+  int numbers[lanes];
+  store(numbers, value);
+  std::copy_n(numbers, count, to);
+}
+#endif
+
 template <class Element>
 class LargestOfWindows {
   using T = Compute<Element>;
@@ -115,20 +137,20 @@ class LargestOfWindows {
     Ints steps = load(numbers);
     if constexpr (stride == 2) steps = steps + steps;
     Floats largest(lowest<float>());
-    Ints place = steps + Ints(static_cast<int>((z.begin * height_ + y.begin) * width_ + window.begin));
+    Ints place(static_cast<int>((z.begin * height_ + y.begin) * width_ + window.begin));  // in the first lane's window
     for (int64_t i = z.begin; i < z.end; i += z.step)
       for (int64_t j = y.begin; j < y.end; j += y.step)
         for (int64_t k = 0; k < run_.elements; ++k) {
           const int64_t offset = (i * height_ + j) * width_ + window.begin + k * window.step;
           const Floats value = load_within<stride>(elements + offset, count);
-          const Ints is_taken = (largest < value) | (value != value);
-          largest = select(is_taken, value, largest);
-          place = select(is_taken, steps + Ints(static_cast<int>(offset)), place);
+          // One after the other: the compiler would join the two masks in vectors of lanes.
+          for (const Ints& is_taken : {largest < value, value != value}) {
+            largest = select(is_taken, value, largest);
+            place = select(is_taken, Ints(static_cast<int>(offset)), place);
+          }
         }
-    int places[lanes];
-    store(places, place);
     store_up_to(values_ + number + x, largest, count);
-    for (int64_t o = 0; o < count; ++o) places_[number + x + o] = places[o];
+    store_widened(places_ + number + x, place + steps, count);
   }
   /// Loads sixteen numbers `stride` apart, of which `count` are in the input.
   template <int64_t stride>

@@ -80,10 +80,15 @@ class Planes {
   /// Calls f(plane, windows of the first two axes, number of the row's first result) for the rows begin … end.
   template <class F>
   void visit_lines(int64_t begin, int64_t end, const F& f) const {
+    if (begin >= end) return;
+    int64_t y = begin % results_[1], z = begin / results_[1] % results_[0], plane = begin / (results_[0] * results_[1]);
     for (int64_t row = begin; row < end; ++row) {
-      const int64_t y = row % results_[1], z = row / results_[1] % results_[0],
-                    plane = row / (results_[0] * results_[1]);
       f(plane, first(0)[z], first(1)[y], row * results_[2]);
+      if (++y < results_[1]) continue;
+      y = 0;
+      if (++z < results_[0]) continue;
+      z = 0;
+      ++plane;
     }
   }
   /// Calls f(plane, window of each axis, number of the result) for each result of the rows begin … end.
