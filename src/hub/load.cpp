@@ -22,17 +22,18 @@ std::vector<int64_t> sizes_of(const Tensor& tensor) {
 }
 
 // A tensor of the model with all its names: tied tensors have several.
-struct Wanted {
+struct WantedTensor {
   std::vector<std::string> names;
   std::vector<Tensor*> places;
 };
 
-std::vector<Wanted> wanted_tensors(const std::vector<Slot>& slots) {
-  std::vector<Wanted> out;
+std::vector<WantedTensor> wanted_tensors(const std::vector<Slot>& slots) {
+  std::vector<WantedTensor> out;
   for (const Slot& slot : slots) {
-    const auto same = std::find_if(
-        out.begin(), out.end(), [&](const Wanted& other) { return is_same_view(*other.places.front(), *slot.tensor); });
-    Wanted& wanted = same == out.end() ? out.emplace_back() : *same;
+    const auto same = std::find_if(out.begin(), out.end(), [&](const WantedTensor& other) {
+      return is_same_view(*other.places.front(), *slot.tensor);
+    });
+    WantedTensor& wanted = same == out.end() ? out.emplace_back() : *same;
     wanted.names.push_back(slot.name);
     wanted.places.push_back(slot.tensor);
   }
@@ -63,10 +64,10 @@ class Filler {
   }
 
   void fill(const std::vector<Slot>& slots) {
-    const std::vector<Wanted> wanted = wanted_tensors(slots);
+    const std::vector<WantedTensor> wanted = wanted_tensors(slots);
     std::vector<Stored::const_iterator> sources;
     sources.reserve(wanted.size());
-    for (const Wanted& tensor : wanted) sources.push_back(source_of(tensor));
+    for (const WantedTensor& tensor : wanted) sources.push_back(source_of(tensor));
     collect_unexpected();
     if (!missing_.empty() || !misshapen_.empty() || !unexpected_.empty())
       throw LoadError(folder_, missing_, unexpected_, misshapen_);
@@ -78,7 +79,7 @@ class Filler {
   }
 
  private:
-  Stored::const_iterator source_of(const Wanted& wanted) {
+  Stored::const_iterator source_of(const WantedTensor& wanted) {
     auto found = stored_.cend();
     for (const std::string& name : wanted.names) {
       const auto at = find(stored_, name, names_);
@@ -103,7 +104,7 @@ class Filler {
         unexpected_.push_back(name);
   }
 
-  void replace(const Wanted& wanted, const Stored::value_type& source) const {
+  void replace(const WantedTensor& wanted, const Stored::value_type& source) const {
     const bool is_parameter = wanted.places.front()->requires_grad();
     const Tensor stored = tensor_of(source.first, source.second);
     Tensor converted;

@@ -73,7 +73,7 @@ bool is_same(const Tensor& got, const Tensor& wanted) {
          0;
 }
 
-/// The ops of a slice in f64, whatever they round to on the way.
+/// Runs the ops of a slice in f64, without the roundings of their own dtypes.
 class Exact {
  public:
   Exact(const Trace& part, const std::vector<Tensor>& given) : lines_(without_claims(part)) {

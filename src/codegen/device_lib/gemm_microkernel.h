@@ -123,7 +123,7 @@ FULGURITE_INLINE void pack_left(const GemmLaunch& launch, long first_row, long l
 /// Sixteen neighbours in a row of the result, or the rest of it.
 struct ResultPart {
   long row, column, count;
-  /// The same row of a matrix that is read or written.
+  /// Row `row` of another matrix of the kernel.
   template <class Element>
   __attribute__((always_inline)) Element* of(const GemmLaunch& launch, int matrix) const {
     return (Element*)(launch.matrices[matrix].data + row * launch.matrices[matrix].row_bytes);

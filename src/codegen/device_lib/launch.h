@@ -63,7 +63,7 @@ struct GemmMatrix {
 };
 struct GemmLaunch {
   GemmOperand left, right;
-  // K, and its blocks of `slice`, in whole squares of 16 steps; the last one may be shorter
+  // K rounded up to a multiple of 16, and its number of blocks of `slice` steps; the last block may be shorter
   long depth, slice, slices;
   // left rows, panels, and the number of these blocks beside one another
   long block_rows, block_panels, column_blocks;
