@@ -19,8 +19,9 @@ Cut cut(const ConvolutionCall& call) {
   // Elements of a part, so that it stays in the L2 cache; the implementations for channels last need that less.
   const bool keeps_weight = call.pass != ConvolutionCall::Pass::destination || !call.is_faster_with_channels_last();
   const int64_t max_weight = keeps_weight ? 1 << 18 : 5 << 18;
-  constexpr double enough = 4e6, least = 4e6;  // operations of a chunk; of a part if there are few chunks
-  constexpr int64_t enough_positions = 256;    // for which the weight is read once
+  constexpr double enough = 4e6;                     // operations of a chunk
+  const double least = call.groups > 1 ? 1e6 : 4e6;  // operations of a part if there are few chunks
+  constexpr int64_t enough_positions = 256;          // for which the weight is read once
   const int64_t samples = call.samples(), weight = call.weight.impl()->numel(),
                 positions = std::max<int64_t>(1, call.positions());
   Cut c{1, 1, 1};
