@@ -58,6 +58,7 @@ struct Implementation {
   const UserImplementation* user = nullptr;
   bool is_pointwise = false;            // the kernel is one pointwise call, which may be batched with others
   bool takes_result_strides = false;    // results may have any strides if their last dimension is contiguous
+  bool skips_unread_results = false;    // results after the first that nothing reads may be undefined tensors
   const FusedKernel* fusion = nullptr;  // instead of the kernel
   /// For kernels: the rule of may_overwrite(), by symbol; null: no result may overwrite an operand.
   bool (*overwrites)(const Symbol&, size_t result, size_t operand) = nullptr;

@@ -59,6 +59,10 @@ Frame::Frame(const ExecutionPlan& plan)
   slots_.reserve(plan.slots.size());
   for (size_t i = 0; i < plan.slots.size(); ++i) {
     const Slot& slot = plan.slots[i];
+    if (slot.storage_class == StorageClass::none) {
+      slots_.emplace_back();
+      continue;
+    }
     if (slot.storage_class == StorageClass::arena) {
       const int64_t start = plan.slots[slot.root].arena_offset / size_of(slot.dtype);
       slots_.push_back(make_view(arena_, slot.sizes(), slot.strides(), start + slot.offset, slot.dtype));
@@ -213,7 +217,7 @@ void Frame::run_call(const Step& step, FrameStep& frame_step) {
 
 void Frame::prepare_result(int index) {
   const Slot& slot = plan_.slots[index];
-  if (slot.storage_class == StorageClass::arena) return;
+  if (slot.storage_class == StorageClass::arena || slot.storage_class == StorageClass::none) return;
   if (slot.storage_class == StorageClass::input_memory) {
     const TensorImpl& destination = *slots_[slot.destination].impl();
     if (destination.is_contiguous) {

@@ -73,8 +73,15 @@ class ImplementationTable {
         throw InternalError("two eager kernels for " + std::string(entry.symbol->qualified_name()));
       i = next(i);
     }
-    slots_[i] = {"eager",       entry.symbol, entry.kernel, entry.checker,
-                 entry.scratch, nullptr,      is_pointwise, entry.takes_result_strides};
+    slots_[i] = {"eager",
+                 entry.symbol,
+                 entry.kernel,
+                 entry.checker,
+                 entry.scratch,
+                 nullptr,
+                 is_pointwise,
+                 entry.takes_result_strides,
+                 entry.skips_unread_results};
     slots_[i].overwrites = overwrites;
   }
 

@@ -18,7 +18,8 @@ struct KernelEntry {
   Kernel kernel;
   bool (*checker)(Arguments) = nullptr;     // null: claims every call
   int64_t (*scratch)(Arguments) = nullptr;  // bytes of scratch memory; null: none
-  bool takes_result_strides = false;        // see Implementation
+  bool takes_result_strides = false;        // see Implementation, also for the next one
+  bool skips_unread_results = false;
 };
 using KernelTable = std::span<const KernelEntry>;
 

@@ -56,6 +56,7 @@ class PlanBuilder final : public ArgumentPack::Resolver {
     drop_arena_views();
     elide_concat_copies(plan_);
     write_results_over_operands(plan_);
+    skip_unread_results();
     place_arena();
     return std::move(plan_);
   }
@@ -320,6 +321,24 @@ class PlanBuilder final : public ArgumentPack::Resolver {
         ++kept;
       }
     plan_.steps.resize(kept);
+  }
+
+  // The indices of max_pool in inference, for example.
+  void skip_unread_results() {
+    std::vector<char> is_read(plan_.slots.size());
+    for (size_t i = 0; i < plan_.slots.size(); ++i) {
+      const Slot& slot = plan_.slots[i];
+      if (slot.root != static_cast<int>(i)) is_read[static_cast<size_t>(slot.root)] = true;  // by a view, for example
+      if (slot.last > slot.first || slot.escapes) is_read[i] = true;
+    }
+    for (const Step& step : plan_.steps) {
+      if (step.kind != Step::Kind::kernel || !step.bound->implementation->skips_unread_results) continue;
+      for (int k = 1; k < step.result_count; ++k) {
+        Slot& slot = plan_.slots[static_cast<size_t>(step.result + k)];
+        if (slot.storage_class == StorageClass::arena && !is_read[static_cast<size_t>(step.result + k)])
+          slot.storage_class = StorageClass::none;
+      }
+    }
   }
 
   // first and last still count all steps, including dropped ones: only their order matters here.

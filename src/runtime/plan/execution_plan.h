@@ -18,6 +18,7 @@ enum class StorageClass : uint8_t {
   fresh,         // allocated in each run: it outlives the run
   input_memory,  // written directly into the input that a copy_ would update, if that is contiguous; else allocated
   input_view,    // a view of an input, or a copy if its strides allow no view: decided when the program runs
+  none,          // not computed: nothing reads it; its tensor is undefined
 };
 
 struct Geometry {

@@ -67,7 +67,8 @@ FULGURITE_INLINE void store_widened(int64_t* to, const Ints& value, int64_t coun
 }
 #endif
 
-template <class Element>
+/// The largest elements of windows and, with `has_places`, their indices.
+template <class Element, bool has_places>
 class LargestOfWindows {
   using T = Compute<Element>;
 
@@ -77,7 +78,7 @@ class LargestOfWindows {
         from_(data_of<Element>(input)),
         end_(from_ + input.impl()->numel()),
         values_(data_of<Element>(results[0])),
-        places_(data_of<int64_t>(results[1])),
+        places_(has_places ? data_of<int64_t>(results[1]) : nullptr),
         plane_size_(planes.input_plane()),
         height_(planes.input(1)),
         width_(planes.input(2)),
@@ -117,7 +118,7 @@ class LargestOfWindows {
         }
       }
     values_[result] = narrow<Element>(largest);
-    places_[result] = std::min(place, plane_size_ - 1);
+    if constexpr (has_places) places_[result] = std::min(place, plane_size_ - 1);
   }
   bool has_lanes() const { return std::is_same_v<Element, float> && run_.stride <= 2; }
   template <class Stride>
@@ -150,7 +151,7 @@ class LargestOfWindows {
           }
         }
     store_up_to(values_ + number + x, largest, count);
-    store_widened(places_ + number + x, place + steps, count);
+    if constexpr (has_places) store_widened(places_ + number + x, place + steps, count);
   }
   /// Loads sixteen numbers `stride` apart, of which `count` are in the input.
   template <int64_t stride>
@@ -187,7 +188,7 @@ class LargestOfWindows {
         }
     for (int64_t o = 0; o < count; ++o) {
       values_[number + x + o] = narrow<Element>(largest[o]);
-      places_[number + x + o] = place[o];
+      if constexpr (has_places) places_[number + x + o] = place[o];
     }
   }
 
@@ -202,9 +203,13 @@ class LargestOfWindows {
 void choose_largest(const Planes& planes, const Tensor& given, std::span<const Tensor> results) {
   const Tensor input = contiguous_elements(given);
   visit_dtype(results[0].impl()->dtype, [&]<class Element>() {
-    const LargestOfWindows<Element> windows(planes, input, results);
-    parallel_for(planes.row_count(), planes.row_grain(),
-                 [&](int64_t begin, int64_t end) { windows.compute(begin, end); });
+    const auto compute = [&]<bool has_places>(std::bool_constant<has_places>) {
+      const LargestOfWindows<Element, has_places> windows(planes, input, results);
+      parallel_for(planes.row_count(), planes.row_grain(),
+                   [&](int64_t begin, int64_t end) { windows.compute(begin, end); });
+    };
+    if (results[1].defined()) compute(std::true_type());
+    else compute(std::false_type());
   });
 }
 
@@ -339,8 +344,8 @@ void adaptive_avg_pool_backward_kernel(Arguments arguments, std::span<const Tens
 
 KernelTable pooling_kernels() {
   static constexpr KernelEntry table[] = {
-      {&prims_max_pool_symbol, max_pool_kernel},
-      {&prims_adaptive_max_pool_symbol, adaptive_max_pool_kernel},
+      {.symbol = &prims_max_pool_symbol, .kernel = max_pool_kernel, .skips_unread_results = true},
+      {.symbol = &prims_adaptive_max_pool_symbol, .kernel = adaptive_max_pool_kernel, .skips_unread_results = true},
       {&prims_avg_pool_symbol, avg_pool_kernel},
       {&prims_avg_pool_backward_symbol, avg_pool_backward_kernel},
       {&prims_adaptive_avg_pool_symbol, adaptive_avg_pool_kernel},

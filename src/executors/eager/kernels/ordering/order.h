@@ -3,8 +3,8 @@
 
 #include "executors/eager/kernels/common/compute.h"
 
-// Maps elements to unsigned numbers in the same order: zeros are equal, and NaN is the largest. A sorted item holds this
-// number in its upper bits and the element's index in its lower ones: no two items are equal, so any sort is stable.
+// Maps elements to unsigned numbers in the same order: zeros are equal, and NaN is the largest. A sorted item has this
+// number in its upper bits and the element's index in its lower bits: no two items are equal, so any sort is stable.
 namespace fulgurite::FULGURITE_KERNELS {
 
 template <class Element>
