@@ -69,7 +69,7 @@ void paths(const void* callable, const void* const* arguments, std::vector<LeafP
     out.push_back({LeafPath::callable_member, true, true, name_of(function.member_names, i)});
 }
 
-/// Puts what stands for tensors and numbers in their place.
+/// Replaces tensors and numbers by those of a replay, in order.
 class Replacement {
  public:
   explicit Replacement(const Replay& replay)

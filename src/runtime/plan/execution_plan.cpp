@@ -328,15 +328,16 @@ class PlanBuilder final : public ArgumentPack::Resolver {
     std::vector<char> is_read(plan_.slots.size());
     for (size_t i = 0; i < plan_.slots.size(); ++i) {
       const Slot& slot = plan_.slots[i];
-      if (slot.root != static_cast<int>(i)) is_read[static_cast<size_t>(slot.root)] = true;  // by a view, for example
-      if (slot.last > slot.first || slot.escapes) is_read[i] = true;
+      const bool is_root = slot.root == static_cast<int>(i);
+      if (!is_root || slot.last > slot.first || slot.escapes) is_read[i] = true;
+      if (!is_root) is_read[slot.root] = true;  // by a view, for example
     }
     for (const Step& step : plan_.steps) {
       if (step.kind != Step::Kind::kernel || !step.bound->implementation->skips_unread_results) continue;
       for (int k = 1; k < step.result_count; ++k) {
-        Slot& slot = plan_.slots[static_cast<size_t>(step.result + k)];
-        if (slot.storage_class == StorageClass::arena && !is_read[static_cast<size_t>(step.result + k)])
-          slot.storage_class = StorageClass::none;
+        const int result = step.result + k;
+        Slot& slot = plan_.slots[result];
+        if (slot.storage_class == StorageClass::arena && !is_read[result]) slot.storage_class = StorageClass::none;
       }
     }
   }
