@@ -114,10 +114,7 @@ double first_compile_of_process(int operators) {
   return total;
 }
 
-Tensor tokens_of(int64_t batch, int64_t length, int64_t vocabulary) {
-  const Tensor tokens = randint(0, vocabulary, {batch, length});
-  return tokens;
-}
+Tensor tokens_of(int64_t batch, int64_t length, int64_t vocabulary) { return randint(0, vocabulary, {batch, length}); }
 
 void measure_gpt(int64_t layers) {
   const models::Gpt model =

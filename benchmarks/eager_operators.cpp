@@ -50,7 +50,7 @@ class TensorPool {
   Tensor find(const Node& description) {
     const std::string key = description.at("key", Node::Kind::string).string;
     if (const auto found = made_.find(key); found != made_.end()) return found->second;
-    const Tensor tensor = make(description);
+    Tensor tensor = make(description);
     bytes_ += tensor.numel().hint() * size_of(tensor.dtype());
     if (bytes_ > limit) {
       made_.clear();

@@ -52,8 +52,8 @@ inline constinit const Symbol op_symbol{.signature = "test.line(Tensor x) -> Ten
 /// Writes an execution trace symbol by symbol.
 class TraceBuilder {
  public:
-  Value input(Shape shape) {
-    trace.args.push_back(value(std::move(shape)));
+  Value input(const Shape& shape) {
+    trace.args.push_back(value(shape));
     return trace.args.back();
   }
   Value plus(const Value& a, const Value& b) {
