@@ -24,11 +24,9 @@ Cut cut(const ConvolutionCall& call) {
   constexpr int64_t enough_positions = 256;          // for which the weight is read once
   const int64_t samples = call.samples(), weight = call.weight.impl()->numel(),
                 positions = std::max<int64_t>(1, call.positions());
-  Cut c{1, 1, 1};
-  while (weight / c.parts > max_weight && call.can_halve(c.parts)) c.parts *= 2;
-  // The source of some groups stays in the L2 cache.
+  Cut c{1, 1, call.parts_for_cache(weight, max_weight, 1)};
   if (call.groups > 1)
-    while (call.source.impl()->numel() / samples / c.parts > (1 << 17) && call.can_halve(c.parts)) c.parts *= 2;
+    c.parts = call.parts_for_cache(call.source.impl()->numel() / samples, ConvolutionCall::max_cached_source, c.parts);
   // A single sample if that is enough work: some layers take oneDNN 2.6 a third longer for several.
   const double work = std::max(1.0, call.work() / static_cast<double>(c.parts));
   const int64_t by_work = 1 + static_cast<int64_t>(std::min(1e9, enough / work));

@@ -26,13 +26,12 @@ Cut cut(const ConvolutionCall& call) {
   constexpr int64_t positions_of_chunk = 1024, positions_of_task = 2048;
   const int64_t samples = call.samples(), positions = std::max<int64_t>(1, call.positions()),
                 weight = call.weight.impl()->numel();
-  Cut c{1, 1, 1, 1};
-  while (c.parts < wanted_tasks && weight / c.parts > max_weight / 8 && call.can_halve(c.parts)) c.parts *= 2;
-  // The source of some groups stays in the L2 cache, and groups are divided among threads at no cost.
-  const int64_t elements = call.source.impl()->numel();
-  while (call.groups > 1 && call.can_halve(c.parts) &&
-         (c.parts < wanted_tasks ? elements : elements / samples) / c.parts > (1 << 17))
-    c.parts *= 2;
+  Cut c{1, 1, 1, call.parts_for_cache(weight, max_weight / 8, 1, wanted_tasks)};
+  if (call.groups > 1) {  // which are divided among threads at no cost
+    const int64_t elements = call.source.impl()->numel(), max_elements = ConvolutionCall::max_cached_source;
+    c.parts = call.parts_for_cache(elements, max_elements, c.parts, wanted_tasks);
+    c.parts = call.parts_for_cache(elements / samples, max_elements, c.parts);
+  }
   const double work = std::max(1.0, call.work() / static_cast<double>(c.parts));
   const int64_t by_work = 1 + static_cast<int64_t>(std::min(1e9, enough / work));
   c.samples = std::min(samples, std::max(by_work, divide_up(positions_of_chunk, positions)));

@@ -128,6 +128,12 @@ bool ConvolutionCall::can_halve(int64_t parts) const {
   return (groups > 1 && !is_depthwise) || (half % 16 == 0 && half >= (is_depthwise ? 32 : 64));
 }
 
+int64_t ConvolutionCall::parts_for_cache(int64_t elements, int64_t max_elements, int64_t parts,
+                                         int64_t max_parts) const {
+  while (parts < max_parts && elements / parts > max_elements && can_halve(parts)) parts *= 2;
+  return parts;
+}
+
 bool ConvolutionCall::is_faster_with_channels_last() const {
   if (source.impl()->dtype != Dtype::f32 || groups > 1 || !has_avx512()) return false;
   const Sizes& sizes = weight.impl()->sizes;
@@ -210,7 +216,11 @@ bool LibraryConvolution::create(const ConvolutionCall& call, int64_t samples, in
   call_ = &call;
   parts_ = parts;
   set_types(samples);
-  has_channels_last_ = call.is_faster_with_channels_last();
+  return (call.is_faster_with_channels_last() && create_in_form(true, like)) || create_in_form(false, like);
+}
+
+bool LibraryConvolution::create_in_form(bool has_channels_last, const LibraryConvolution* like) {
+  has_channels_last_ = has_channels_last;
   DescriptorHandle description;
   if (!describe(description, like)) return false;
   const char* name = "";
@@ -218,8 +228,8 @@ bool LibraryConvolution::create(const ConvolutionCall& call, int64_t samples, in
   if (std::string_view(name).starts_with("ref")) return false;  // one element after another
   const auto form = [&](dnnl_query_t what) { return *dnnl_primitive_desc_query_md(description.get(), what, 0); };
   using Use = LibraryOperand::Use;
-  const bool makes_source = call.pass == Pass::source, makes_weight = call.pass == Pass::weight,
-             makes_destination = call.pass == Pass::destination;
+  const bool makes_source = call_->pass == Pass::source, makes_weight = call_->pass == Pass::weight,
+             makes_destination = call_->pass == Pass::destination;
   return source.create(source_type_, form(makes_source ? dnnl_query_diff_src_md : dnnl_query_src_md),
                        makes_source ? Use::written : Use::read) &&
          weight.create(weight_type_, form(makes_weight ? dnnl_query_diff_weights_md : dnnl_query_weights_md),

@@ -1,5 +1,6 @@
 #pragma once
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "executors/onednn/library_operation.h"
@@ -12,6 +13,9 @@ namespace fulgurite {
 /// `destination`; the pass says which of the three is computed from the other two.
 struct ConvolutionCall {
   enum class Pass { destination, source, weight };
+
+  /// Elements of some groups' source that stay in the L2 cache.
+  static constexpr int64_t max_cached_source = 1 << 17;
 
   Pass pass = Pass::destination;
   Tensor source, weight, destination, bias;  // bias: only for the pass `destination`, and optional
@@ -29,6 +33,10 @@ struct ConvolutionCall {
   /// Returns true if the channels of what is computed, or the groups, can be divided into twice as many parts as
   /// `parts`.
   bool can_halve(int64_t parts) const;
+  /// Doubles `parts`, as long as can_halve() allows it, until it is `max_parts` or a part of `elements` has at most
+  /// `max_elements`.
+  int64_t parts_for_cache(int64_t elements, int64_t max_elements, int64_t parts,
+                          int64_t max_parts = std::numeric_limits<int64_t>::max()) const;
   /// Returns true if the library is faster with channels last than in the form it prefers. Its forward has newer
   /// implementations then. Measured with f32 on AVX-512: see docs/decisions/0001-convolutions.md.
   bool is_faster_with_channels_last() const;
@@ -55,6 +63,7 @@ class LibraryConvolution {
 
  private:
   void set_types(int64_t samples);
+  bool create_in_form(bool has_channels_last, const LibraryConvolution* like);
   bool describe(DescriptorHandle&, const LibraryConvolution* like) const;
 
   const ConvolutionCall* call_ = nullptr;

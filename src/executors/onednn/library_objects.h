@@ -33,7 +33,12 @@ class Handle {
   }
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
-  T* address() { return &object_; }
+  /// For an object that replaces the present one.
+  T* address() {
+    if (object_ != nullptr) destroy(object_);
+    object_ = nullptr;
+    return &object_;
+  }
   T get() const { return object_; }
 
  private:
