@@ -63,7 +63,7 @@ struct GemmMatrix {
 };
 struct GemmLaunch {
   GemmOperand left, right;
-  // K rounded up to a multiple of 16, and its number of blocks of `slice` steps; the last block may be shorter
+  // elements of K in this call and in a K block, a multiple of 16 steps; K blocks, the last of which may be shorter
   long depth, slice, slices;
   // left rows, panels, and the number of these blocks beside one another
   long block_rows, block_panels, column_blocks;
