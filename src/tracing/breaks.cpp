@@ -175,7 +175,8 @@ void GraphBreaks::materialize_inputs() {
     constexpr int own_handles = 3;  // among the held ones, and twice in inputs_
     if (input.handle.impl()->owners <= own_handles) continue;
     materialize(*input.handle.impl(), runner_->alias_of(concrete));
-    stands_for_.insert_or_assign(input.handle.impl().get(), StandsFor{input.handle, concrete, input.original->name});
+    concrete_tensors_.insert_or_assign(input.handle.impl().get(),
+                                       ConcreteTensor{input.handle, concrete, input.original->name});
   }
 }
 
@@ -189,12 +190,12 @@ void GraphBreaks::materialize_view(const Tensor& handle) {
 }
 
 Tensor GraphBreaks::concrete_of(const Tensor& tensor) const {
-  const auto found = stands_for_.find(tensor.impl().get());
-  return found == stands_for_.end() ? tensor : found->second.concrete;
+  const auto found = concrete_tensors_.find(tensor.impl().get());
+  return found == concrete_tensors_.end() ? tensor : found->second.concrete;
 }
 
 Tensor GraphBreaks::capture(const Tensor& concrete, SourceLocation at) {
-  if (const auto found = stands_for_.find(concrete.impl().get()); found != stands_for_.end())
+  if (const auto found = concrete_tensors_.find(concrete.impl().get()); found != concrete_tensors_.end())
     return inputs_.capture(found->second.concrete, found->second.name);
   const auto found = replayed_views_.find(concrete.impl().get());
   if (found == replayed_views_.end()) return inputs_.capture(concrete, {});

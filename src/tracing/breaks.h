@@ -48,7 +48,7 @@ class GraphBreaks {
 
  private:
   /// The tensor that an argument's handle represents after a break.
-  struct StandsFor {
+  struct ConcreteTensor {
     Tensor handle, concrete;
     std::string name;
   };
@@ -80,7 +80,7 @@ class GraphBreaks {
   std::string_view no_breaks_ = "inside grad(), value_and_grad(), vjp() and trace()";
   bool breaks_for_backward_only_ = false;
   int count_ = 0;
-  std::unordered_map<const TensorImpl*, StandsFor> stands_for_;
+  std::unordered_map<const TensorImpl*, ConcreteTensor> concrete_tensors_;
   std::unordered_map<const TensorImpl*, ReplayedView> replayed_views_;
 };
 
