@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include <fulgurite/scalar_formula.h>
+
 #include <fulgurite/detail/hide_macros.h>
 
 #pragma GCC visibility push(default)
@@ -218,6 +220,9 @@ struct Symbol {
   AccumulateRule accumulate = nullptr;
   /// Without one an op has one operation for each element of its results, a reduction one for each of its operand.
   CostRule cost = nullptr;
+  /// For pointwise operators: an element of the result, as generated kernels compute it. Without one they compute the
+  /// decomposition.
+  ScalarRule scalar{};
   /// The Python form if it is not "qualified name(arguments)": "{0}.to({1})"; and a definition that it needs above the
   /// function.
   std::string_view python{}, python_definition{};

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include <fulgurite/dtype.h>
+#include <fulgurite/scalar_formula.h>
 
 namespace fulgurite::codegen {
 
@@ -13,81 +14,6 @@ Lanes lanes_of(Dtype);
 /// The name of the type in printed kernels: "f32", "f64", "i32", "i64", "mask".
 std::string_view name_of(Lanes);
 
-/// The operations of kernel expressions. Integers wrap around. Each target has one table from operations to text.
-enum class ScalarOp : uint8_t {
-  // Without operands.
-  operand,        // an operand of the kernel value, or an argument of an op's call
-  number,         // a constant of the program
-  whole,          // a small whole number that is exact in every type, part of an operation's definition
-  launch_number,  // a number that is known only at launch, because it may be a size
-  column_index,   // i32: the index of the element in its row
-  column_count,   // the size of a row
-  // Arithmetic in one type.
-  add,
-  subtract,
-  multiply,
-  divide,
-  remainder,     // of a division rounded toward zero; exact
-  multiply_add,  // a * b + c, rounded once if the target has an instruction for it
-  negate,
-  absolute,
-  sign,
-  copy_sign,
-  maximum,  // NaN if either operand is
-  minimum,
-  floor,
-  ceil,
-  round,  // ties to even
-  truncate,
-  // Bits of integers and masks.
-  bit_and,
-  bit_or,
-  bit_xor,
-  bit_not,
-  // Comparisons give a mask; `select` is its second operand where the mask holds, else its third.
-  equal,
-  not_equal,
-  less,
-  less_equal,
-  greater,
-  greater_equal,
-  select,
-  // Conversions: as in C; a mask is 1 or 0.
-  convert,
-  mask_to_number,
-  // Roundings to the numbers of a narrower dtype. Inside bf16: for values that are NaN only with the bits of a bf16
-  // NaN.
-  round_bf16,
-  round_inside_bf16,
-  round_f16,
-  wrap_i16,
-  wrap_i8,
-  wrap_u8,
-  // Functions of floating types.
-  sqrt,
-  exp,
-  exp2,
-  expm1,
-  log,
-  log2,
-  log10,
-  log1p,
-  sin,
-  cos,
-  tan,
-  asin,
-  acos,
-  atan,
-  atan2,
-  tanh,
-  erf,
-  sigmoid,
-  silu,
-  gelu,
-  gelu_tanh,
-  gelu_backward,
-  gelu_tanh_backward,
-};
 constexpr int scalar_op_count = static_cast<int>(ScalarOp::gelu_tanh_backward) + 1;
 
 /// The types that an operation accepts.

@@ -6,7 +6,7 @@
 
 namespace fulgurite::codegen {
 
-/// A pointwise operator as an expression.
+/// A pointwise operator as an expression, from the formula of its record.
 struct Expression {
   ScalarExpr value;               // operand k: argument k of the call
   SmallVector<int, 4> arguments;  // the arguments that it reads
@@ -16,7 +16,8 @@ struct Expression {
   bool is_exact = false;  // maps numbers of a 16-bit dtype to numbers of that dtype
   int condition = -1;     // for a selection: the argument that selects
 };
-/// None if there is no expression for this call. `arguments` are in the order of the signature.
+/// None if there is no expression for this call. Throws UserError for a formula whose types do not fit. `arguments` are
+/// in the order of the signature.
 std::optional<Expression> expression_of(const Symbol&, Arguments arguments, Dtype result);
 
 }  // namespace fulgurite::codegen

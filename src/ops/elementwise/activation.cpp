@@ -101,6 +101,7 @@ constinit const Symbol sigmoid_symbol{
           const Tensor slope = mul(rest, g.result());
           g.set(0, mul(g.cotangent(), slope));
         },
+    .scalar = "sigmoid(input)",
     .traits = {.pointwise = true},
 };
 
@@ -113,6 +114,7 @@ constinit const Symbol relu_symbol{
           const Tensor flat = le(g.result(), 0);
           g.set(0, where(flat, 0, g.cotangent()));
         },
+    .scalar = "maximum(input, 0)",
     .traits = {.pointwise = true},
     .semantics = {.exact = true},
 };
@@ -137,8 +139,22 @@ constinit const Symbol silu_symbol{
           const Tensor slope = mul(gate, raised);
           g.set(0, mul(g.cotangent(), slope));
         },
+    .scalar = "silu(input)",
     .traits = {.pointwise = true},
 };
+
+namespace {
+
+ScalarFormula gelu_formula(Arguments a, Dtype) {
+  if (a[1].string() == "tanh") return "gelu_tanh(input)";
+  return "gelu(input)";
+}
+ScalarFormula gelu_backward_formula(Arguments a, Dtype) {
+  if (a[2].string() == "tanh") return "gelu_tanh_backward(grad, input)";
+  return "gelu_backward(grad, input)";
+}
+
+}  // namespace
 
 constinit const Symbol gelu_symbol{
     .signature = "torch.nn.functional.gelu(Tensor input, *, str approximate='none') -> Tensor",
@@ -146,6 +162,7 @@ constinit const Symbol gelu_symbol{
     .infer = infer_gelu,
     .decompose = decompose_gelu,
     .gradient = [](Gradient& g) { g.set(0, prims::gelu_backward(g.cotangent(), g.tensor(0), g.argument(1).string())); },
+    .scalar = gelu_formula,
     .traits = {.pointwise = true},
 };
 
@@ -161,6 +178,7 @@ constinit const Symbol prims_gelu_backward_symbol{
           types.push_back(broadcast_type(a.first(2), a[1].tensor().dtype()));
         },
     .decompose = decompose_gelu_backward,
+    .scalar = gelu_backward_formula,
     .python = "torch.ops.aten.gelu_backward({0}, {1}, approximate={2})",
     .traits = {.pointwise = true},
 };

@@ -89,6 +89,47 @@ void gradient_of_modulus(Gradient& g, std::string_view rounding) {
 
 }  // namespace
 
+namespace {
+
+ScalarFormula sum_formula(Arguments a, Dtype result) {
+  if (a[2].floating().hint() == 1) return "input + other";
+  if (!is_floating(result)) return "alpha * other + input";
+  return "multiply_add(alpha, other, input)";
+}
+ScalarFormula difference_formula(Arguments a, Dtype result) {
+  if (a[2].floating().hint() == 1) return "input - other";
+  if (!is_floating(result)) return "input - alpha * other";
+  return "multiply_add(-alpha, other, input)";
+}
+
+ScalarFormula quotient_formula(Arguments a, Dtype) {
+  if (a[2].is_none()) return "input / other";
+  if (a[2].string() == "trunc") return "trunc(input / other)";
+  return {};
+}
+
+ScalarFormula remainder_formula(Arguments a, Dtype result) {
+  // A number is rounded to the result's dtype, which a formula in f32 would not do.
+  if (size_of(result) == 2 && a[1].is_number()) return {};
+  return "fmod(input, other)";
+}
+
+/// The exponents for which eager mode computes no power.
+ScalarFormula power_formula(Arguments a, Dtype result) {
+  if (a[1].is_tensor() || !is_floating(result)) return {};
+  const double exponent = a[1].floating().hint();
+  if (exponent == 0.5) return "sqrt(input)";
+  if (exponent == -0.5) return "1 / sqrt(input)";
+  if (exponent == -1) return "1 / input";
+  if (exponent == -2) return "1 / (input * input)";
+  if (exponent == 1) return "input";
+  if (exponent == 2) return "input * input";
+  if (exponent == 3) return "input * input * input";
+  return {};
+}
+
+}  // namespace
+
 constinit const Symbol add_symbol{
     .signature = "torch.add(Operand input, Operand other, *, Operand alpha=1) -> Tensor",
     .documentation = "input + alpha * other; of booleans the logical or.",
@@ -98,6 +139,7 @@ constinit const Symbol add_symbol{
           if (g.needs(0)) g.set(0, g.cotangent());
           if (g.needs(1)) g.set(1, is_one(g.argument(2)) ? g.cotangent() : mul(g.cotangent(), g.argument(2).operand()));
         },
+    .scalar = sum_formula,
     .traits = {.pointwise = true},
     .semantics = {.linearity = Linearity::sum},
 };
@@ -118,6 +160,7 @@ constinit const Symbol sub_symbol{
             g.set(1, is_one(g.argument(2)) ? negative : mul(negative, g.argument(2).operand()));
           }
         },
+    .scalar = difference_formula,
     .traits = {.pointwise = true},
     .semantics = {.linearity = Linearity::difference},
 };
@@ -131,6 +174,7 @@ constinit const Symbol mul_symbol{
           if (g.needs(0)) g.set(0, mul(g.cotangent(), g.argument(1).operand()));
           if (g.needs(1)) g.set(1, mul(g.cotangent(), g.argument(0).operand()));
         },
+    .scalar = "input * other",
     .traits = {.pointwise = true},
     .semantics = {.linearity = Linearity::product},
 };
@@ -157,6 +201,7 @@ constinit const Symbol div_symbol{
             g.set(1, mul(g.cotangent(), slope));
           }
         },
+    .scalar = quotient_formula,
     .traits = {.pointwise = true},
     .semantics = {.linearity = Linearity::first},
     .samples = {.low = 0.5, .high = 3},
@@ -173,6 +218,7 @@ constinit const Symbol pow_symbol{
                     "integers to negative integer powers are not integers; convert to a floating dtype first");
         },
     .gradient = gradient_of_power,
+    .scalar = power_formula,
     .traits = {.pointwise = true},
     .samples = {.low = 0.5, .high = 2},
 };
@@ -182,6 +228,7 @@ constinit const Symbol maximum_symbol{
     .documentation = "The larger of two elements; not a number where either is.",
     .infer = infer_promoted,
     .gradient = [](Gradient& g) { gradient_of_extremum(g, true); },
+    .scalar = "maximum(input, other)",
     .traits = {.pointwise = true},
 };
 
@@ -190,6 +237,7 @@ constinit const Symbol minimum_symbol{
     .documentation = "The smaller of two elements; not a number where either is.",
     .infer = infer_promoted,
     .gradient = [](Gradient& g) { gradient_of_extremum(g, false); },
+    .scalar = "minimum(input, other)",
     .traits = {.pointwise = true},
 };
 
@@ -207,6 +255,7 @@ constinit const Symbol fmod_symbol{
     .documentation = "The remainder of the division rounded toward zero: it has the dividend's sign.",
     .infer = infer_promoted,
     .gradient = [](Gradient& g) { gradient_of_modulus(g, "trunc"); },
+    .scalar = remainder_formula,
     .traits = {.pointwise = true},
     .samples = {.low = 0.5, .high = 3},
 };
@@ -232,6 +281,7 @@ constinit const Symbol atan2_symbol{
             g.set(1, mul(scaled, negative));
           }
         },
+    .scalar = "atan2(input, other)",
     .traits = {.pointwise = true},
 };
 

@@ -11,6 +11,7 @@ constinit const Symbol eq_symbol{
     .signature = "torch.eq(Tensor input, Operand other) -> Tensor",
     .documentation = "True where elements are equal.",
     .infer = infer_comparison,
+    .scalar = "input == other",
     .traits = {.pointwise = true, .not_differentiable = true},
     .semantics = {.equality = true},
 };
@@ -19,6 +20,7 @@ constinit const Symbol ne_symbol{
     .signature = "torch.ne(Tensor input, Operand other) -> Tensor",
     .documentation = "True where elements differ.",
     .infer = infer_comparison,
+    .scalar = "input != other",
     .traits = {.pointwise = true, .not_differentiable = true},
     .semantics = {.equality = true},
 };
@@ -27,6 +29,7 @@ constinit const Symbol lt_symbol{
     .signature = "torch.lt(Tensor input, Operand other) -> Tensor",
     .documentation = "True where input is less than other.",
     .infer = infer_comparison,
+    .scalar = "input < other",
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 
@@ -34,6 +37,7 @@ constinit const Symbol le_symbol{
     .signature = "torch.le(Tensor input, Operand other) -> Tensor",
     .documentation = "True where input is at most other.",
     .infer = infer_comparison,
+    .scalar = "input <= other",
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 
@@ -41,6 +45,7 @@ constinit const Symbol gt_symbol{
     .signature = "torch.gt(Tensor input, Operand other) -> Tensor",
     .documentation = "True where input is greater than other.",
     .infer = infer_comparison,
+    .scalar = "input > other",
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 
@@ -48,6 +53,7 @@ constinit const Symbol ge_symbol{
     .signature = "torch.ge(Tensor input, Operand other) -> Tensor",
     .documentation = "True where input is at least other.",
     .infer = infer_comparison,
+    .scalar = "input >= other",
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 
@@ -55,6 +61,7 @@ constinit const Symbol logical_and_symbol{
     .signature = "torch.logical_and(Tensor input, Tensor other) -> Tensor",
     .documentation = "True where both elements are true or not zero.",
     .infer = infer_comparison,
+    .scalar = "(input != 0) & (other != 0)",
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 
@@ -62,6 +69,7 @@ constinit const Symbol logical_or_symbol{
     .signature = "torch.logical_or(Tensor input, Tensor other) -> Tensor",
     .documentation = "True where either element is true or not zero.",
     .infer = infer_comparison,
+    .scalar = "(input != 0) | (other != 0)",
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 
@@ -69,6 +77,7 @@ constinit const Symbol logical_xor_symbol{
     .signature = "torch.logical_xor(Tensor input, Tensor other) -> Tensor",
     .documentation = "True where one of two elements is true or not zero, and the other is not.",
     .infer = infer_comparison,
+    .scalar = "(input != 0) ^ (other != 0)",
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 
@@ -76,6 +85,7 @@ constinit const Symbol bitwise_and_symbol{
     .signature = "torch.bitwise_and(Operand input, Operand other) -> Tensor",
     .documentation = "The bits set in both integers; of booleans the logical and.",
     .infer = infer_bitwise,
+    .scalar = "input & other",
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 
@@ -83,6 +93,7 @@ constinit const Symbol bitwise_or_symbol{
     .signature = "torch.bitwise_or(Operand input, Operand other) -> Tensor",
     .documentation = "The bits set in either integer; of booleans the logical or.",
     .infer = infer_bitwise,
+    .scalar = "input | other",
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 
@@ -90,6 +101,7 @@ constinit const Symbol bitwise_xor_symbol{
     .signature = "torch.bitwise_xor(Operand input, Operand other) -> Tensor",
     .documentation = "The bits set in one of two integers only; of booleans the exclusive or.",
     .infer = infer_bitwise,
+    .scalar = "input ^ other",
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 

@@ -119,6 +119,7 @@ constinit const Symbol copysign_symbol{
           const Tensor takes_negative = is_negative(other, at);
           out.push_back(where(takes_negative, negative, size, at));
         },
+    .scalar = "copysign(input, other)",
     .traits = {.pointwise = true},
 };
 

@@ -12,6 +12,7 @@ constinit const Symbol floor_symbol{
     .documentation = "The largest integer not above each element.",
     .infer = infer_same_number,
     .gradient = gradient_is_zero,
+    .scalar = "floor(input)",
     .traits = {.pointwise = true},
 };
 
@@ -20,6 +21,7 @@ constinit const Symbol ceil_symbol{
     .documentation = "The smallest integer not below each element.",
     .infer = infer_same_number,
     .gradient = gradient_is_zero,
+    .scalar = "ceil(input)",
     .traits = {.pointwise = true},
 };
 
@@ -28,6 +30,7 @@ constinit const Symbol round_symbol{
     .documentation = "The nearest integer of each element, halves to the even one.",
     .infer = infer_same_number,
     .gradient = gradient_is_zero,
+    .scalar = "round(input)",
     .traits = {.pointwise = true},
 };
 
@@ -36,6 +39,7 @@ constinit const Symbol trunc_symbol{
     .documentation = "Each element without its fraction.",
     .infer = infer_same_number,
     .gradient = gradient_is_zero,
+    .scalar = "trunc(input)",
     .traits = {.pointwise = true},
 };
 
@@ -44,6 +48,7 @@ constinit const Symbol sign_symbol{
     .documentation = "-1, 0 or 1 by the sign of each element.",
     .infer = infer_same,
     .gradient = gradient_is_zero,
+    .scalar = "sign(input)",
     .traits = {.pointwise = true},
 };
 
@@ -51,6 +56,7 @@ constinit const Symbol isnan_symbol{
     .signature = "torch.isnan(Tensor input) -> Tensor",
     .documentation = "True where an element is not a number.",
     .infer = infer_boolean,
+    .scalar = "input != input",
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 
@@ -58,6 +64,7 @@ constinit const Symbol isinf_symbol{
     .signature = "torch.isinf(Tensor input) -> Tensor",
     .documentation = "True where an element is an infinity.",
     .infer = infer_boolean,
+    .scalar = "abs(input) == inf",
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 
@@ -65,6 +72,7 @@ constinit const Symbol isfinite_symbol{
     .signature = "torch.isfinite(Tensor input) -> Tensor",
     .documentation = "True where an element is neither infinite nor not a number.",
     .infer = infer_boolean,
+    .scalar = "abs(input) < inf",
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 
@@ -72,6 +80,7 @@ constinit const Symbol logical_not_symbol{
     .signature = "torch.logical_not(Tensor input) -> Tensor",
     .documentation = "True where an element is zero or false.",
     .infer = infer_boolean,
+    .scalar = "input == 0",
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 
@@ -83,6 +92,7 @@ constinit const Symbol bitwise_not_symbol{
           require(!is_floating(a[0].tensor().dtype()), "needs integers or booleans, not ", a[0].tensor().dtype());
           infer_same(a, types);
         },
+    .scalar = "~input",
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 

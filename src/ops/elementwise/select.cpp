@@ -123,14 +123,26 @@ constinit const Symbol where_symbol{
           if (g.needs(1)) g.set(1, where(g.tensor(0), g.cotangent(), 0));
           if (g.needs(2)) g.set(2, where(g.tensor(0), 0, g.cotangent()));
         },
+    .scalar = "where(condition, input, other)",
     .traits = {.pointwise = true},
 };
+
+namespace {
+
+ScalarFormula clamp_formula(Arguments a, Dtype) {
+  if (a[1].is_none()) return "minimum(input, max)";
+  if (a[2].is_none()) return "maximum(input, min)";
+  return "minimum(maximum(input, min), max)";
+}
+
+}  // namespace
 
 constinit const Symbol clamp_symbol{
     .signature = "torch.clamp(Tensor input, Operand? min=None, Operand? max=None) -> Tensor",
     .documentation = "Each element brought into the range from min to max; max where they cross.",
     .infer = infer_clamp,
     .gradient = gradient_of_clamp,
+    .scalar = clamp_formula,
     .traits = {.pointwise = true},
 };
 
@@ -144,6 +156,7 @@ constinit const Symbol clamp_min_symbol{
           const Tensor kept = gt(g.tensor(0), g.argument(1).operand());
           g.set(0, where(kept, g.cotangent(), 0));
         },
+    .scalar = "maximum(input, min)",
     .traits = {.pointwise = true},
 };
 
@@ -157,6 +170,7 @@ constinit const Symbol clamp_max_symbol{
           const Tensor kept = lt(g.tensor(0), g.argument(1).operand());
           g.set(0, where(kept, g.cotangent(), 0));
         },
+    .scalar = "minimum(input, max)",
     .traits = {.pointwise = true},
 };
 
@@ -178,6 +192,7 @@ constinit const Symbol masked_fill_symbol{
           if (g.needs(0)) g.set(0, masked_fill(g.cotangent(), g.tensor(1), 0));
           if (g.needs(2)) g.set(2, where(g.tensor(1), g.cotangent(), 0));
         },
+    .scalar = "where(mask, value, input)",
     .traits = {.pointwise = true},
 };
 

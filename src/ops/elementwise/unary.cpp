@@ -16,6 +16,7 @@ constinit const Symbol abs_symbol{
           const Tensor slope = sign(g.tensor(0));
           g.set(0, mul(g.cotangent(), slope));
         },
+    .scalar = "abs(input)",
     .traits = {.pointwise = true},
     .semantics = {.exact = true},
 };
@@ -25,6 +26,7 @@ constinit const Symbol neg_symbol{
     .documentation = "The negative of each element.",
     .infer = infer_same_number,
     .gradient = [](Gradient& g) { g.set(0, neg(g.cotangent())); },
+    .scalar = "-input",
     .traits = {.pointwise = true},
     .semantics = {.linearity = Linearity::first, .exact = true},
 };
@@ -34,6 +36,7 @@ constinit const Symbol exp_symbol{
     .documentation = "e to the power of each element.",
     .infer = infer_floating,
     .gradient = [](Gradient& g) { g.set(0, mul(g.cotangent(), g.result())); },
+    .scalar = "exp(input)",
     .traits = {.pointwise = true},
 };
 
@@ -46,6 +49,7 @@ constinit const Symbol exp2_symbol{
           const Tensor scaled = mul(g.cotangent(), g.result());
           g.set(0, mul(scaled, 0.6931471805599453));
         },
+    .scalar = "exp2(input)",
     .traits = {.pointwise = true},
 };
 
@@ -58,6 +62,7 @@ constinit const Symbol expm1_symbol{
           const Tensor slope = add(g.result(), 1);
           g.set(0, mul(g.cotangent(), slope));
         },
+    .scalar = "expm1(input)",
     .traits = {.pointwise = true},
 };
 
@@ -66,6 +71,7 @@ constinit const Symbol log_symbol{
     .documentation = "The natural logarithm of each element.",
     .infer = infer_floating,
     .gradient = [](Gradient& g) { g.set(0, div(g.cotangent(), g.tensor(0))); },
+    .scalar = "log(input)",
     .traits = {.pointwise = true},
     .samples = {.low = 0.1, .high = 4},
 };
@@ -79,6 +85,7 @@ constinit const Symbol log2_symbol{
           const Tensor denominator = mul(g.tensor(0), 0.6931471805599453);
           g.set(0, div(g.cotangent(), denominator));
         },
+    .scalar = "log2(input)",
     .traits = {.pointwise = true},
     .samples = {.low = 0.1, .high = 4},
 };
@@ -92,6 +99,7 @@ constinit const Symbol log10_symbol{
           const Tensor denominator = mul(g.tensor(0), 2.302585092994046);
           g.set(0, div(g.cotangent(), denominator));
         },
+    .scalar = "log10(input)",
     .traits = {.pointwise = true},
     .samples = {.low = 0.1, .high = 4},
 };
@@ -105,6 +113,7 @@ constinit const Symbol log1p_symbol{
           const Tensor denominator = add(g.tensor(0), 1);
           g.set(0, div(g.cotangent(), denominator));
         },
+    .scalar = "log1p(input)",
     .traits = {.pointwise = true},
     .samples = {.low = -0.9, .high = 4},
 };
@@ -118,6 +127,7 @@ constinit const Symbol sqrt_symbol{
           const Tensor denominator = mul(g.result(), 2);
           g.set(0, div(g.cotangent(), denominator));
         },
+    .scalar = "sqrt(input)",
     .traits = {.pointwise = true},
     .samples = {.low = 0.1, .high = 4},
 };
@@ -134,6 +144,7 @@ constinit const Symbol rsqrt_symbol{
           const Tensor slope = mul(cube, -0.5);
           g.set(0, mul(g.cotangent(), slope));
         },
+    .scalar = "1 / sqrt(input)",
     .traits = {.pointwise = true},
     .samples = {.low = 0.1, .high = 4},
 };
@@ -149,6 +160,7 @@ constinit const Symbol reciprocal_symbol{
           const Tensor slope = neg(square);
           g.set(0, mul(g.cotangent(), slope));
         },
+    .scalar = "1 / input",
     .traits = {.pointwise = true},
     .samples = {.low = 0.5, .high = 3},
 };
@@ -166,6 +178,7 @@ constinit const Symbol square_symbol{
           const Tensor slope = mul(g.tensor(0), 2);
           g.set(0, mul(g.cotangent(), slope));
         },
+    .scalar = "input * input",
     .traits = {.pointwise = true},
 };
 
@@ -178,6 +191,7 @@ constinit const Symbol sin_symbol{
           const Tensor slope = cos(g.tensor(0));
           g.set(0, mul(g.cotangent(), slope));
         },
+    .scalar = "sin(input)",
     .traits = {.pointwise = true},
 };
 
@@ -191,6 +205,7 @@ constinit const Symbol cos_symbol{
           const Tensor slope = neg(sine);
           g.set(0, mul(g.cotangent(), slope));
         },
+    .scalar = "cos(input)",
     .traits = {.pointwise = true},
 };
 
@@ -204,6 +219,7 @@ constinit const Symbol tan_symbol{
           const Tensor slope = add(square, 1);
           g.set(0, mul(g.cotangent(), slope));
         },
+    .scalar = "tan(input)",
     .traits = {.pointwise = true},
     .samples = {.low = -1.3, .high = 1.3},
 };
@@ -219,6 +235,7 @@ constinit const Symbol asin_symbol{
           const Tensor slope = rsqrt(rest);
           g.set(0, mul(g.cotangent(), slope));
         },
+    .scalar = "asin(input)",
     .traits = {.pointwise = true},
     .samples = {.low = -0.9, .high = 0.9},
 };
@@ -235,6 +252,7 @@ constinit const Symbol acos_symbol{
           const Tensor slope = neg(root);
           g.set(0, mul(g.cotangent(), slope));
         },
+    .scalar = "acos(input)",
     .traits = {.pointwise = true},
     .samples = {.low = -0.9, .high = 0.9},
 };
@@ -249,6 +267,7 @@ constinit const Symbol atan_symbol{
           const Tensor denominator = add(square, 1);
           g.set(0, div(g.cotangent(), denominator));
         },
+    .scalar = "atan(input)",
     .traits = {.pointwise = true},
 };
 
@@ -286,6 +305,7 @@ constinit const Symbol tanh_symbol{
           const Tensor slope = sub(1, square);
           g.set(0, mul(g.cotangent(), slope));
         },
+    .scalar = "tanh(input)",
     .traits = {.pointwise = true},
 };
 
@@ -301,6 +321,7 @@ constinit const Symbol erf_symbol{
           const Tensor slope = mul(bell, 1.1283791670955126);
           g.set(0, mul(g.cotangent(), slope));
         },
+    .scalar = "erf(input)",
     .traits = {.pointwise = true},
 };
 

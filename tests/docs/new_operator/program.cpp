@@ -1,4 +1,5 @@
 // Calls the operator that CONTRIBUTING.md adds; check.py compiles it.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -22,8 +23,12 @@ int main() {
     const Tensor expected = exp(-(x * x));
     require(allclose(gaussian(x), expected, tolerance, tolerance), "the function is exp(-x^2)");
     require(allclose(x.gaussian(), expected, tolerance, tolerance), "the method is the function");
-    const auto compiled = jit([](Tensor y) { return gaussian(y) * 2; });
-    require(allclose(compiled(x), expected * 2, tolerance, tolerance), "a compiled program has the operator");
+    const auto compiled = jit([](Tensor y) { return gaussian(y) * 3; }, {.executors = {"fuser"}});
+    require(equal(compiled(x), gaussian(x) * 3), "a compiled program has the eager result's bits");
+    const auto ops = last_traces(compiled).back().bound_symbols;
+    require(std::ranges::any_of(ops, &BoundSymbol::is_fusion), "the operator is fused");
+    require(std::ranges::none_of(ops, [](const BoundSymbol& op) { return op.name() == "gaussian"; }),
+            "a generated kernel computes the operator");
   }
   const Tensor x = tensor({-1.5, 0.0, 0.25, 2.0}, {.dtype = Dtype::f64}).requires_grad_();
   sum(gaussian(x)).backward();
