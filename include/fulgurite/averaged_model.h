@@ -6,9 +6,11 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fulgurite/detail/given.h>
 #include <fulgurite/nn.h>
+#include <fulgurite/optim.h>
 
 #include <fulgurite/detail/hide_macros.h>
 
@@ -73,6 +75,39 @@ class AveragedModel {
  private:
   AveragedOptions options_;
   int64_t updates_ = 0;
+};
+
+/// Options of SWALR; members are given in this order.
+struct SWALROptions {
+  fulgurite::detail::NamedMembers named_members = fulgurite::detail::NamedMembers();
+  double swa_lr = 0;
+  int64_t anneal_epochs = 10;
+  std::string anneal_strategy = "cos";  // or "linear"
+};
+/// Moves the rates from those at its first step to swa_lr in anneal_epochs steps, and leaves them there, while
+/// parameters are averaged (torch.optim.swa_utils.SWALR). With anneal_epochs 0 the rate is swa_lr at once.
+///
+///     if (epoch > 75) {
+///       average.update_parameters(model);
+///       schedule.step();
+///     }
+class SWALR {
+ public:
+  /// UserError for a rate or a number of epochs below 0, and for another strategy.
+  SWALR(Optimizer& optimizer, const SWALROptions& options, SourceLocation at = SourceLocation::here());
+  void step(SourceLocation at = SourceLocation::here());
+  int64_t iteration() const { return iteration_; }
+  std::vector<double> last_lr() const;
+  /// The iteration and, from the first step on, the rates that it started from.
+  std::map<std::string, Tensor> state_dict() const;
+  void load_state_dict(const std::map<std::string, Tensor>& state, SourceLocation at = SourceLocation::here());
+
+ private:
+  void set_rates(SourceLocation at);
+  Optimizer& optimizer_;
+  SWALROptions options_;
+  std::vector<double> starts_;  // empty before the first step
+  int64_t iteration_ = 0;
 };
 
 }  // namespace fulgurite::optim

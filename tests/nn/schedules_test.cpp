@@ -166,6 +166,43 @@ TEST("a plateau of the measure lowers the rate") {
   expect_equal(other.best(), 3.0);
 }
 
+TEST("the rate of averaged parameters goes to its own in some steps") {
+  const auto rates_of = [](const optim::SWALROptions& options) {
+    optim::SGD optimizer = new_optimizer();
+    optim::SWALR schedule(optimizer, options);
+    Values rates;
+    for (int i = 0; i < 5; ++i) {
+      rates.push_back(optimizer.learning_rate());
+      schedule.step();
+    }
+    return rates;
+  };
+  expect_near(rates_of({.swa_lr = 0.02, .anneal_epochs = 4}),
+              {0.1, 0.08828427124746191, 0.06, 0.03171572875253811, 0.02}, 1e-12);
+  expect_near(rates_of({.swa_lr = 0.02, .anneal_epochs = 3, .anneal_strategy = "linear"}),
+              {0.1, 0.07333333333333333, 0.04666666666666667, 0.02, 0.02}, 1e-12);
+  expect_near(rates_of({.swa_lr = 0.02, .anneal_epochs = 0}), {0.02, 0.02, 0.02, 0.02, 0.02}, 1e-12);
+}
+
+TEST("the schedule of averaged parameters starts from the rate at its first step, and is saved") {
+  optim::SGD optimizer = new_optimizer(), resumed = new_optimizer();
+  optim::SWALR schedule(optimizer, {.swa_lr = 0.02, .anneal_epochs = 2, .anneal_strategy = "linear"});
+  optim::SWALR other(resumed, {.swa_lr = 0.02, .anneal_epochs = 2, .anneal_strategy = "linear"});
+  other.load_state_dict(schedule.state_dict());
+  expect_near(resumed.learning_rate(), 0.1, 0);
+  optimizer.set_learning_rate(0, 0.04);
+  schedule.step();
+  other.load_state_dict(schedule.state_dict());
+  expect_near(Values{optimizer.learning_rate(), resumed.learning_rate()}, {0.03, 0.03}, 1e-12);
+  other.step();
+  expect_near(other.last_lr(), {0.02}, 1e-12);
+  expect_error([&] { other.load_state_dict({}); }, "SWALR::load_state_dict(): there is no \"iteration\"");
+  expect_error([&] { optim::SWALR(optimizer, {.swa_lr = -1}); }, "swa_lr");
+  expect_error([&] { optim::SWALR(optimizer, {.swa_lr = 1, .anneal_epochs = -1}); },
+               "anneal_epochs must be at least 0");
+  expect_error([&] { optim::SWALR(optimizer, {.swa_lr = 1, .anneal_strategy = "cosine"}); }, "anneal_strategy must be");
+}
+
 TEST("settings of schedules that make no sense are refused") {
   optim::SGD optimizer = new_optimizer();
   expect_error([&] { optim::StepLR(optimizer, 0); }, "step_size must be positive");

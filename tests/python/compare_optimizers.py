@@ -23,6 +23,8 @@ except ImportError as missing:
 STEPS = 200
 WAYS = ("steps one by one", "resumed in the middle", "a jitted step")
 TOLERANCE = 1e-6
+# Muon's directions are computed in bf16, where sums in another order round to a neighbour once in some hundred steps.
+TOLERANCE_OF_MUON = 1e-4
 
 
 def betas(r):
@@ -100,10 +102,41 @@ OPTIMIZERS = {
         **decay(r),
         **maximize(r),
     },
+    "Muon": lambda r: {
+        "lr": r.choice([1e-3, 1e-2]),
+        "momentum": r.choice([0.9, 0.95]),
+        "nesterov": r.randrange(2),
+        "adjust_lr_fn": r.choice(["original", "match_rms_adamw"]),
+        **decay(r),
+    },
+    "LBFGS": lambda r: {
+        "lr": r.choice([0.1, 0.5]),
+        "max_iter": r.choice([1, 4]),
+        "history_size": r.choice([2, 10]),
+        **r.choice([{}, {"line_search_fn": "strong_wolfe"}]),
+    },
 }
 SCHEDULES = {
     "": lambda r: {},
     "StepLR": lambda r: {"step_size": r.choice([30, 70]), "gamma": r.choice([0.1, 0.5])},
+    "MultiStepLR": lambda r: {"milestones1": r.choice([20, 60]), "milestones2": 120, "gamma": r.choice([0.1, 0.5])},
+    "LambdaLR": lambda r: {"decay": r.choice([0.01, 0.1])},
+    "MultiplicativeLR": lambda r: {"decay": r.choice([1e-4, 1e-3])},
+    "SequentialLR": lambda r: {"start_factor": 0.1, "total_iters": 20, "gamma": 0.99, "milestone": r.choice([10, 30])},
+    "ChainedScheduler": lambda r: {"start_factor": 0.1, "total_iters": r.choice([10, 30]), "gamma": 0.99},
+    "ReduceLROnPlateau": lambda r: {
+        "factor": r.choice([0.1, 0.5]),
+        "patience": r.choice([0, 5]),
+        "threshold": r.choice([1e-2, 1e-1]),
+        "threshold_mode": r.choice(["rel", "abs"]),
+        "cooldown": r.choice([0, 3]),
+        "min_lr": r.choice([0, 1e-4]),
+    },
+    "SWALR": lambda r: {
+        "swa_lr": r.choice([1e-4, 2e-2]),
+        "anneal_epochs": r.choice([0, 10, 150]),
+        "anneal_strategy": r.choice(["cos", "linear"]),
+    },
     "ExponentialLR": lambda r: {"gamma": r.choice([0.99, 0.995])},
     "CosineAnnealingLR": lambda r: {"T_max": r.choice([100, 200]), "eta_min": r.choice([0, 1e-4])},
     "CosineAnnealingWarmRestarts": lambda r: {"T_0": r.choice([20, 50]), "T_mult": r.choice([1, 2]), "eta_min": 1e-5},
@@ -135,11 +168,27 @@ def options_of(given):
     flags = ("maximize", "amsgrad", "nesterov", "centered", "decoupled_weight_decay", "three_phase", "cycle_momentum")
     out = {}
     for key, value in given.items():
-        if key in ("betas1", "etas1"):
+        if key in ("betas1", "etas1", "milestones1"):
             out[key[:-1]] = (value, given[key[:-1] + "2"])
-        elif key not in ("betas2", "etas2"):
+        elif key not in ("betas2", "etas2", "milestones2"):
             out[key] = bool(value) if key in flags else value
     return out
+
+
+def planned_of(made, schedule, plan):
+    """PyTorch's schedule; None without one."""
+    options = options_of(plan)
+    if schedule in ("SequentialLR", "ChainedScheduler"):
+        milestone, gamma = options.pop("milestone", None), options.pop("gamma")
+        parts = [lr_scheduler.LinearLR(made, **options), lr_scheduler.ExponentialLR(made, gamma)]
+        if schedule == "ChainedScheduler":
+            return lr_scheduler.ChainedScheduler(parts)
+        return lr_scheduler.SequentialLR(made, parts, [milestone])
+    if schedule in ("LambdaLR", "MultiplicativeLR"):
+        return getattr(lr_scheduler, schedule)(made, lambda i: 1 / (1 + plan["decay"] * i))
+    if schedule == "SWALR":
+        return swa_utils.SWALR(made, **options)
+    return getattr(lr_scheduler, schedule)(made, **options) if schedule else None
 
 
 def expected(tensors, optimizer, options, schedule, plan, noise=0.0):
@@ -148,18 +197,23 @@ def expected(tensors, optimizer, options, schedule, plan, noise=0.0):
     with torch.no_grad():
         model.weight.copy_(tensors["start"])
     made = getattr(torch.optim, optimizer)(model.parameters(), **options_of(options))
-    planned = getattr(lr_scheduler, schedule)(made, **options_of(plan)) if schedule else None
+    planned = planned_of(made, schedule, plan)
     moving = swa_utils.AveragedModel(model, multi_avg_fn=swa_utils.get_ema_multi_avg_fn(0.95))
     plain = swa_utils.AveragedModel(model)
-    for _ in range(STEPS):
+
+    def evaluate():
         made.zero_grad()
         distance = model.weight - tensors["target"]
-        (torch.cos(model.weight * 3) * 0.3 + distance * distance * tensors["weight"]).sum().backward()
+        loss = (torch.cos(model.weight * 3) * 0.3 + distance * distance * tensors["weight"]).sum()
+        loss.backward()
         if noise:
             model.weight.grad.mul_(1 + noise * torch.randn(2, 3))
-        made.step()
+        return loss.detach()
+
+    for _ in range(STEPS):
+        loss = made.step(evaluate)
         if planned:
-            planned.step()
+            planned.step(*([loss] if schedule == "ReduceLROnPlateau" else []))
         moving.update_parameters(model)
         plain.update_parameters(model)
     weights = [m.weight.detach().flatten() for m in (model, moving.module, plain.module)]
@@ -220,11 +274,13 @@ def main():
                 break
             got = torch.tensor([float(x) for x in answer.split()], dtype=torch.float64)
             apart = ((got - wanted).abs() / (1 + wanted.abs())).max().item()
-            if not apart <= TOLERANCE and is_sensitive(tensors, wanted, case):
+            tolerance = TOLERANCE_OF_MUON if case[0] == "Muon" else TOLERANCE
+            if not apart <= tolerance and is_sensitive(tensors, wanted, case):
                 sensitive += 1
                 continue
-            largest = max(largest, apart)
-            if not apart <= TOLERANCE:
+            if case[0] != "Muon":
+                largest = max(largest, apart)
+            if not apart <= tolerance:
                 print(f"{line}: {way}: {apart:.1e} apart")
                 failed += 1
     print(f"{len(lines)} runs of {STEPS} steps in {len(WAYS)} ways, {failed} wrong, at most {largest:.1e} apart")

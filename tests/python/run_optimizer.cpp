@@ -4,6 +4,7 @@
 // its plain average, and the learning rate.
 #include <charconv>
 #include <cstdio>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <sstream>
@@ -90,10 +91,41 @@ Made make_optimizer(const Words& w, const Tensor& x) {
   if (w.name == "Rprop") return make<optim::Rprop>(x, common<optim::RpropOptions>(w));
   if (w.name == "ASGD") return make<optim::ASGD>(x, common<optim::ASGDOptions>(w));
   if (w.name == "Adafactor") return make<optim::Adafactor>(x, common<optim::AdafactorOptions>(w));
+  if (w.name == "Muon") {
+    auto options = common<optim::MuonOptions>(w);
+    options.adjust_lr_fn = w.text("adjust_lr_fn", "original");
+    return make<optim::Muon>(x, options);
+  }
+  if (w.name == "LBFGS")
+    return make<optim::LBFGS>(x, optim::LBFGSOptions{.lr = w.number("lr", 1),
+                                                     .max_iter = w.whole("max_iter", 20),
+                                                     .history_size = w.whole("history_size", 100),
+                                                     .line_search_fn = w.text("line_search_fn", "")});
   throw UserError("unknown optimizer " + w.name, SourceLocation::here());
 }
 
-using Plan = std::unique_ptr<optim::Schedule>;
+using State = std::map<std::string, Tensor>;
+/// A schedule of any class.
+struct Plan {
+  std::function<void(double loss)> step = [](double) {};
+  std::function<State()> state_dict = [] { return State(); };
+  std::function<void(const State&)> load_state_dict = [](const State&) {};
+};
+template <class Schedule>
+Plan plan_of(std::shared_ptr<Schedule> schedule, std::vector<std::shared_ptr<optim::Schedule>> parts = {}) {
+  Plan plan;
+  plan.step = [schedule, parts](double loss) {
+    if constexpr (requires { schedule->step(loss); }) schedule->step(loss);
+    else schedule->step();
+  };
+  plan.state_dict = [schedule] { return schedule->state_dict(); };
+  plan.load_state_dict = [schedule](const State& state) { schedule->load_state_dict(state); };
+  return plan;
+}
+template <class Schedule, class... Arguments>
+Plan plan(optim::Optimizer& o, const Arguments&... arguments) {
+  return plan_of(std::make_shared<Schedule>(o, arguments...));
+}
 
 Plan make_cycle(const Words& w, optim::Optimizer& o) {
   if (w.name == "OneCycleLR") {
@@ -103,7 +135,7 @@ Plan make_cycle(const Words& w, optim::Optimizer& o) {
                                          .anneal_strategy = w.text("anneal_strategy", "cos"),
                                          .cycle_momentum = w.flag("cycle_momentum"),
                                          .three_phase = w.flag("three_phase")};
-    return std::make_unique<optim::OneCycle>(o, options);
+    return plan<optim::OneCycle>(o, options);
   }
   const optim::CyclicLROptions options{.base_lr = w.number("base_lr", 0),
                                        .max_lr = w.number("max_lr", 0),
@@ -111,29 +143,62 @@ Plan make_cycle(const Words& w, optim::Optimizer& o) {
                                        .mode = w.text("mode", "triangular"),
                                        .gamma = w.number("gamma", 1),
                                        .cycle_momentum = w.flag("cycle_momentum")};
-  return std::make_unique<optim::CyclicLR>(o, options);
+  return plan<optim::CyclicLR>(o, options);
+}
+
+Plan make_combined(const Words& w, optim::Optimizer& o) {
+  const std::vector<std::shared_ptr<optim::Schedule>> parts = {
+      std::make_shared<optim::LinearLR>(o, optim::LinearLROptions{.start_factor = w.number("start_factor", 1.0 / 3),
+                                                                  .total_iters = w.whole("total_iters", 5)}),
+      std::make_shared<optim::ExponentialLR>(o, w.number("gamma", 0.95))};
+  const std::vector<optim::Schedule*> given = {parts[0].get(), parts[1].get()};
+  if (w.name == "ChainedScheduler") return plan_of(std::make_shared<optim::ChainedScheduler>(o, given), parts);
+  const optim::SequentialLROptions options{.milestones = {w.whole("milestone", 1)}};
+  return plan_of(std::make_shared<optim::SequentialLR>(o, given, options), parts);
+}
+
+Plan make_followed(const Words& w, optim::Optimizer& o) {
+  if (w.name == "SWALR")
+    return plan<optim::SWALR>(o, optim::SWALROptions{.swa_lr = w.number("swa_lr", 0),
+                                                     .anneal_epochs = w.whole("anneal_epochs", 10),
+                                                     .anneal_strategy = w.text("anneal_strategy", "cos")});
+  return plan<optim::ReduceLROnPlateau>(
+      o, optim::ReduceLROnPlateauOptions{.mode = w.text("mode", "min"),
+                                         .factor = w.number("factor", 0.1),
+                                         .patience = w.whole("patience", 10),
+                                         .threshold = w.number("threshold", 1e-4),
+                                         .threshold_mode = w.text("threshold_mode", "rel"),
+                                         .cooldown = w.whole("cooldown", 0),
+                                         .min_lr = w.number("min_lr", 0)});
 }
 
 Plan make_schedule(const Words& w, optim::Optimizer& o) {
-  if (w.name.empty()) return nullptr;
-  if (w.name == "StepLR") return std::make_unique<optim::StepLR>(o, w.whole("step_size", 1), w.number("gamma", 0.1));
-  if (w.name == "ExponentialLR") return std::make_unique<optim::ExponentialLR>(o, w.number("gamma", 0.95));
+  if (w.name.empty()) return {};
+  if (w.name == "StepLR") return plan<optim::StepLR>(o, w.whole("step_size", 1), w.number("gamma", 0.1));
+  if (w.name == "MultiStepLR")
+    return plan<optim::MultiStepLR>(
+        o, optim::MultiStepLROptions{.milestones = {w.whole("milestones1", 1), w.whole("milestones2", 2)},
+                                     .gamma = w.number("gamma", 0.1)});
+  if (w.name == "ExponentialLR") return plan<optim::ExponentialLR>(o, w.number("gamma", 0.95));
   if (w.name == "CosineAnnealingLR")
-    return std::make_unique<optim::CosineAnnealingLR>(o, w.whole("T_max", 1), w.number("eta_min", 0));
+    return plan<optim::CosineAnnealingLR>(o, w.whole("T_max", 1), w.number("eta_min", 0));
   if (w.name == "CosineAnnealingWarmRestarts")
-    return std::make_unique<optim::CosineAnnealingWarmRestarts>(o, w.whole("T_0", 1), w.whole("T_mult", 1),
-                                                                w.number("eta_min", 0));
+    return plan<optim::CosineAnnealingWarmRestarts>(o, w.whole("T_0", 1), w.whole("T_mult", 1), w.number("eta_min", 0));
   if (w.name == "LinearLR")
-    return std::make_unique<optim::LinearLR>(o,
-                                             optim::LinearLROptions{.start_factor = w.number("start_factor", 1.0 / 3),
-                                                                    .end_factor = w.number("end_factor", 1),
-                                                                    .total_iters = w.whole("total_iters", 5)});
+    return plan<optim::LinearLR>(o, optim::LinearLROptions{.start_factor = w.number("start_factor", 1.0 / 3),
+                                                           .end_factor = w.number("end_factor", 1),
+                                                           .total_iters = w.whole("total_iters", 5)});
   if (w.name == "PolynomialLR")
-    return std::make_unique<optim::PolynomialLR>(
+    return plan<optim::PolynomialLR>(
         o, optim::PolynomialLROptions{.total_iters = w.whole("total_iters", 5), .power = w.number("power", 1)});
   if (w.name == "ConstantLR")
-    return std::make_unique<optim::ConstantLR>(
+    return plan<optim::ConstantLR>(
         o, optim::ConstantLROptions{.factor = w.number("factor", 1.0 / 3), .total_iters = w.whole("total_iters", 5)});
+  const auto falling = [decay = w.number("decay", 0)](int64_t i) { return 1 / (1 + decay * static_cast<double>(i)); };
+  if (w.name == "LambdaLR") return plan<optim::LambdaLR>(o, std::function<double(int64_t)>(falling));
+  if (w.name == "MultiplicativeLR") return plan<optim::MultiplicativeLR>(o, std::function<double(int64_t)>(falling));
+  if (w.name == "SequentialLR" || w.name == "ChainedScheduler") return make_combined(w, o);
+  if (w.name == "ReduceLROnPlateau" || w.name == "SWALR") return make_followed(w, o);
   return make_cycle(w, o);
 }
 
@@ -169,8 +234,8 @@ struct Loss {
 template <class Step>
 void take(Run& run, const Step& step, int count) {
   for (int i = 0; i < count; ++i) {
-    step();
-    if (run.schedule) run.schedule->step();
+    const Tensor loss = step();
+    run.schedule.step(loss.item<double>());
     run.moving.update_parameters(run.model);
     run.plain.update_parameters(run.model);
   }
@@ -178,9 +243,16 @@ void take(Run& run, const Step& step, int count) {
 
 auto eager_step(Run& run, const Loss& loss) {
   return [&run, &loss] {
-    run.optimizer->zero_grad();
-    loss(run.model.weight).backward();
+    const auto evaluate = [&] {
+      run.optimizer->zero_grad();
+      const Tensor value = loss(run.model.weight);
+      value.backward();
+      return value.detach();
+    };
+    if (auto* const searching = dynamic_cast<optim::LBFGS*>(run.optimizer.get())) return searching->step(evaluate);
+    const Tensor value = evaluate();
     run.optimizer->step();
+    return value;
   };
 }
 
@@ -193,7 +265,7 @@ void print(const Run& run) {
 void resume(Run& to, const Run& from) {
   const auto state = from.optimizer->state_dict();
   to.optimizer->load_state_dict(state);
-  if (to.schedule) to.schedule->load_state_dict(from.schedule->state_dict());
+  to.schedule.load_state_dict(from.schedule.state_dict());
   to.moving.load_state_dict(from.moving.state_dict());
   to.plain.load_state_dict(from.plain.state_dict());
   const NoGradGuard guard;
