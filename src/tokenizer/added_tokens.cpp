@@ -85,7 +85,9 @@ AddedTokens::AddedTokens(const json::Node& list, const Normalizer* normalizer) {
 
 void AddedTokens::add(Index& index, std::string content, const AddedToken& token) {
   if (content.empty()) return;
-  std::vector<Entry>& entries = index[static_cast<unsigned char>(content[0])];
+  const auto first = static_cast<unsigned char>(content[0]);
+  index.begins[first] = true;
+  std::vector<Entry>& entries = index.entries[first];
   const auto is_shorter = [&](const Entry& entry) { return entry.content.size() < content.size(); };
   entries.insert(std::find_if(entries.begin(), entries.end(), is_shorter), {content, &token});
 }
@@ -102,7 +104,7 @@ const AddedToken* AddedTokens::find(std::string_view content) const {
 }
 
 const AddedTokens::Entry* AddedTokens::match(const Index& index, std::string_view text, size_t at) {
-  for (const Entry& entry : index[static_cast<unsigned char>(text[at])])
+  for (const Entry& entry : index.entries[static_cast<unsigned char>(text[at])])
     if (text.compare(at, entry.content.size(), entry.content) == 0) return &entry;
   return nullptr;
 }
@@ -111,6 +113,10 @@ void AddedTokens::split(const Index& index, const AlignedText& text, std::vector
   const std::string_view all = text.text;
   size_t done = 0;
   for (size_t at = 0; at < all.size();) {
+    if (!index.begins[static_cast<unsigned char>(all[at])]) {
+      ++at;
+      continue;
+    }
     const Entry* found = match(index, all, at);
     if (found == nullptr) {
       ++at;

@@ -51,7 +51,10 @@ class AddedTokens {
     std::string content;
     const AddedToken* token;
   };
-  using Index = std::array<std::vector<Entry>, 256>;
+  struct Index {
+    std::array<std::vector<Entry>, 256> entries;
+    std::array<bool, 256> begins = {};  // true for the first bytes of contents
+  };
   static const Entry* match(const Index& index, std::string_view text, size_t at);
   static void split(const Index& index, const AlignedText& text, std::vector<Segment>& out);
   static void add(Index& index, std::string content, const AddedToken& token);

@@ -12,33 +12,55 @@ AlignedText AlignedText::part(size_t begin, size_t end) const {
   return {bytes, nullptr, base + static_cast<uint32_t>(begin)};
 }
 
-Range AlignedText::origin(size_t begin, size_t end) const {
-  if (begin >= end) return {base, base};
-  if (origins != nullptr) return {origins[begin].begin, origins[end - 1].end};
-  return {base + static_cast<uint32_t>(begin), base + static_cast<uint32_t>(end)};
-}
-
 AlignedText Arena::keep(std::string text, std::vector<Range> origins, uint32_t base) {
-  texts_.push_back(std::move(text));
-  origins_.push_back(std::move(origins));
-  return {texts_.back(), origins_.back().data(), base};
+  texts_.push_front(std::move(text));
+  origins_.push_front(std::move(origins));
+  return {texts_.front(), origins_.front().data(), base};
 }
 
 AlignedText Arena::keep_like(std::string text, const AlignedText& like) {
-  texts_.push_back(std::move(text));
-  return {texts_.back(), like.origins, like.base};
+  texts_.push_front(std::move(text));
+  return {texts_.front(), like.origins, like.base};
 }
 
 Arena::Room Arena::make_room(size_t size) {
-  if (block_ - used_ < size) {
-    block_ = std::max(size, std::min<size_t>(2 * block_ + 1024, 1 << 20));
+  if (size_ - used_ < size) {
+    size_ = std::max(size, std::min<size_t>(2 * size_, 1 << 20));
     used_ = 0;
-    text_blocks_.push_back(std::make_unique_for_overwrite<char[]>(block_));
-    origin_blocks_.push_back(std::make_unique_for_overwrite<Range[]>(block_));
+    more_.push_back(std::make_unique_for_overwrite<char[]>(size_ * room_bytes));
+    block_ = more_.back().get();
   }
   const size_t begin = used_;
   used_ += size;
-  return {text_blocks_.back().get() + begin, origin_blocks_.back().get() + begin};
+  return {block_ + size_ * sizeof(Range) + begin, reinterpret_cast<Range*>(block_) + begin};
+}
+
+AlignedText replace_all(const AlignedText& text, std::string_view from, std::string_view to, Arena& arena) {
+  const std::string_view bytes = text.text;
+  size_t matches = 0;
+  for (size_t at = 0; !from.empty() && (at = bytes.find(from, at)) != bytes.npos; at += from.size()) ++matches;
+  if (matches == 0) return text;
+  const size_t size = bytes.size() + matches * to.size() - matches * from.size();
+  const auto [out, origins] = arena.make_room(size);
+  size_t last = from.size() - 1;  // the begin of its last code point
+  while (last > 0 && (static_cast<unsigned char>(from[last]) & 0xC0) == 0x80) --last;
+  size_t made = 0, done = 0;
+  const auto copy_until = [&](size_t end) {
+    for (; done < end; ++done, ++made) {
+      out[made] = bytes[done];
+      origins[made] = text.origin(done, done + 1);
+    }
+  };
+  for (; matches > 0; --matches) {
+    const size_t begin = bytes.find(from, done);
+    copy_until(begin);
+    done = begin + from.size();
+    std::ranges::copy(to, out + made);
+    std::fill_n(origins + made, to.size(), text.origin(begin + last, done));
+    made += to.size();
+  }
+  copy_until(bytes.size());
+  return {{out, size}, origins, text.base};
 }
 
 AlignedText apply_changes(const AlignedText& from, std::span<const Change> changes, size_t removed, Arena& arena) {

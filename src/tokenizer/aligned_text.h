@@ -1,6 +1,6 @@
 #pragma once
 #include <cstdint>
-#include <deque>
+#include <forward_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -25,12 +25,19 @@ struct AlignedText {
   /// The part at [begin, end).
   AlignedText part(size_t begin, size_t end) const;
   /// The original bytes of [begin, end).
-  Range origin(size_t begin, size_t end) const;
+  Range origin(size_t begin, size_t end) const {
+    if (begin >= end) return {base, base};
+    if (origins != nullptr) return {origins[begin].begin, origins[end - 1].end};
+    return {base + static_cast<uint32_t>(begin), base + static_cast<uint32_t>(end)};
+  }
 };
 
 /// The memory of changed texts; valid as long as the arena.
 class Arena {
  public:
+  Arena() = default;
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
   /// Keeps a text whose bytes have these origins.
   AlignedText keep(std::string text, std::vector<Range> origins, uint32_t base);
   /// Keeps a text whose bytes have the origins of `like`, which is as long.
@@ -43,13 +50,19 @@ class Arena {
   Room make_room(size_t size);
 
  private:
-  std::deque<std::string> texts_;
-  std::deque<std::vector<Range>> origins_;
-  // Rooms are parts of blocks, of which each is larger than the one before.
-  std::deque<std::unique_ptr<char[]>> text_blocks_;
-  std::deque<std::unique_ptr<Range[]>> origin_blocks_;
-  size_t block_ = 0, used_ = 0;  // of the last block: its size, and the rooms in it
+  std::forward_list<std::string> texts_;
+  std::forward_list<std::vector<Range>> origins_;
+  // Rooms are parts of blocks: the first is in the arena, as most texts are lines, and each is larger than the one
+  // before. A block has the origins before the bytes.
+  static constexpr size_t first_size = 512, room_bytes = sizeof(Range) + 1;
+  alignas(Range) char first_[first_size * room_bytes];
+  std::vector<std::unique_ptr<char[]>> more_;
+  char* block_ = first_;
+  size_t size_ = first_size, used_ = 0;  // of the last block: characters, and those in rooms
 };
+
+/// The text with each `from` replaced by `to`, whose bytes have the origin of the last code point of `from`.
+AlignedText replace_all(const AlignedText& text, std::string_view from, std::string_view to, Arena& arena);
 
 /// A code point of a changed text, and how it came to be: 0 replaces a code point, 1 is inserted behind one, and -n
 /// replaces one and removes n behind it.

@@ -92,6 +92,7 @@ struct Pattern::Regex {
   std::string expression;
   pcre2_code* code = nullptr;
   pcre2_match_context* context = nullptr;
+  bool is_machine_code = false;
   Regex() = default;
   Regex(const Regex&) = delete;
   Regex& operator=(const Regex&) = delete;
@@ -118,7 +119,7 @@ Pattern Pattern::regex(const std::string& expression) {
   if (regex->code == nullptr)
     throw UserError(text::cat("the regular expression ", printable(expression),
                               " is not valid or not supported: ", error_text(error), " at position ", offset));
-  pcre2_jit_compile(regex->code, PCRE2_JIT_COMPLETE);
+  regex->is_machine_code = pcre2_jit_compile(regex->code, PCRE2_JIT_COMPLETE) == 0;
   regex->context = pcre2_match_context_create(nullptr);
   pcre2_set_match_limit(regex->context, match_limit);
   Pattern pattern;
@@ -137,8 +138,8 @@ void Pattern::for_each_match(std::string_view text, const std::function<void(siz
   const PCRE2_SIZE* bounds = pcre2_get_ovector_pointer(match.data);
   const auto* subject = reinterpret_cast<PCRE2_SPTR>(text.data());
   for (size_t at = 0; at <= text.size();) {
-    const int found =
-        pcre2_match(regex_->code, subject, text.size(), at, PCRE2_NO_UTF_CHECK, match.data, regex_->context);
+    const auto search = regex_->is_machine_code ? pcre2_jit_match : pcre2_match;
+    const int found = search(regex_->code, subject, text.size(), at, PCRE2_NO_UTF_CHECK, match.data, regex_->context);
     if (found == PCRE2_ERROR_NOMATCH) return;
     if (found < 0)
       throw UserError(text::cat("the regular expression ", printable(regex_->expression),

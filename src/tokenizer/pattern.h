@@ -15,6 +15,8 @@ class Pattern {
   /// not compile.
   static Pattern regex(const std::string& expression);
 
+  /// The text of a literal pattern; null for a regular expression.
+  const std::string* literal() const { return regex_ == nullptr ? &literal_ : nullptr; }
   /// Calls `visit(begin, end)` for each match from left to right; matches do not overlap. UserError if a regular
   /// expression requires more steps than the limit.
   void for_each_match(std::string_view text, const std::function<void(size_t begin, size_t end)>& visit) const;

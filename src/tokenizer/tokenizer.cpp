@@ -111,6 +111,7 @@ Tokenizer::State::State(const json::Node& root) {
 EncodedTokens Tokenizer::State::encode(std::string_view text) const {
   Arena arena;
   EncodedTokens out;
+  out.reserve(text.size() / 4 + 4);
   std::vector<Segment> raw, normalized;
   added.split_raw({text, nullptr, 0}, raw);
   for (const Segment& segment : raw) {

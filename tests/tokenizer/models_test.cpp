@@ -1,7 +1,9 @@
 #include <fulgurite/error.h>
 
 #include "support/test.h"
+#include "tokenizer/byte_characters.h"
 #include "tokenizer/tokenizer_text.h"
+#include "tokenizer/unicode.h"
 
 using namespace fulgurite;
 using namespace fulgurite::test;
@@ -57,6 +59,32 @@ TEST("BPE of bytes has tokens in the characters of bytes") {
   expect_equal(tokenizer.decode({0, 2, 4}), "a\uFFFD a");
 }
 
+TEST("offsets behind a byte without a token are counted in the characters of bytes") {
+  const Tokenizer tokenizer =
+      with_model(R"({"type": "BPE", "vocab": {"a": 0, "d": 1, "e": 2, "ad": 3}, "merges": ["a d"]})",
+                 {{"pre_tokenizer", R"({"type": "ByteLevel", "add_prefix_space": false})"}});
+  expect_equal(tokens_of(tokenizer, "açade"), "a|ad|e");
+  expect_equal(offsets_of(tokenizer, "açade"), "0-1 1-2 1-2");
+  expect_equal(offsets_of(tokenizer, "a_de"), "0-1 2-3 3-4");
+}
+
+TEST("BPE with a token for each byte merges bytes") {
+  std::string vocab;
+  for (int byte = 0; byte < 256; ++byte) {
+    std::string character;
+    tokenization::append(character, tokenization::character_of(static_cast<unsigned char>(byte)));
+    if (byte == '"' || byte == '\\') character.insert(0, 1, '\\');
+    vocab += "\"" + character + "\": " + std::to_string(byte) + ", ";
+  }
+  const Tokenizer tokenizer =
+      with_model(R"({"type": "BPE", "vocab": {)" + vocab + R"("Ã©": 256, "Ġa": 257}, "merges": ["Ġ a", "Ã ©"]})",
+                 {{"pre_tokenizer", R"({"type": "ByteLevel", "add_prefix_space": false})"},
+                  {"decoder", R"({"type": "ByteLevel"})"}});
+  expect_equal(tokens_of(tokenizer, "a aéç\"\\"), "a|Ġa|Ã©|Ã|§|\"|\\");
+  expect_equal(offsets_of(tokenizer, "a aéç"), "0-1 1-3 3-4 4-5 4-5");
+  expect_equal(tokenizer.decode(tokenizer.encode("a aéç").ids), "a aéç");
+}
+
 TEST("WordPiece takes the longest tokens, and unknown words whole") {
   const Tokenizer tokenizer = with_model(
       R"({"type": "WordPiece", "max_input_chars_per_word": 6, "vocab": {"[UNK]": 0, "un": 1, "unaf": 2, "##aff": 3, "##able": 4, "##fa": 5, "##ble": 6}})",
@@ -68,11 +96,15 @@ TEST("WordPiece takes the longest tokens, and unknown words whole") {
 
 TEST("Unigram finds the division of the highest score") {
   const Tokenizer tokenizer = with_model(
-      R"({"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0], ["a", -2], ["b", -2], ["ab", -3], ["aba", -3.5]]})");
+      R"({"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0], ["a", -2], ["b", -2], ["ab", -3], ["aba", -3.5], ["bb", -9]]})");
   expect_equal(tokens_of(tokenizer, "ab"), "ab");
   expect_equal(tokens_of(tokenizer, "abab"), "aba|b");
   expect_equal(tokens_of(tokenizer, "abaxyb"), "aba|<unk>|b");
   expect_equal(offsets_of(tokenizer, "abaxyb"), "0-3 3-5 5-6");
+  for (int call = 0; call < 2; ++call) {  // the division of a token's own text is kept
+    expect_equal(tokens_of(tokenizer, "ab"), "ab");
+    expect_equal(tokens_of(tokenizer, "bb"), "b|b");
+  }
 }
 
 TEST("models that cannot be read are refused") {

@@ -32,6 +32,8 @@ class Bpe : public Model {
     const std::string unknown = string_member(component, "unk_token", "");
     unknown_id_ = vocabulary_.find(unknown);
     has_unknown_ = !unknown.empty();
+    for (size_t code = 0; code < ascii_ids_.size(); ++code)
+      ascii_ids_[code] = vocabulary_.find(std::string(1, static_cast<char>(code)));
     if (has_bytes_) make_byte_vocabulary();
     read_merges(list_member(component, "merges"));
     find_whole_tokens();
@@ -42,27 +44,30 @@ class Bpe : public Model {
     if (ignores_merges_)
       if (const int64_t whole = find_word(word); whole >= 0)
         return out.push_back({whole, 0, static_cast<uint32_t>(word.size())});
+    std::vector<Symbol> symbols;
     size_t begin = 0;
     char32_t last = 0;
     for (size_t at = 0; split_points_ && at < word.size();) {
       const size_t here = at;
       const char32_t code = next(word, at);
       if (here > begin && split_points_->is_between(last, code)) {
-        tokenize_part(word.substr(begin, here - begin), begin, out);
+        tokenize_part(word.substr(begin, here - begin), begin, symbols, out);
         begin = here;
       }
       last = code;
     }
-    tokenize_part(word.substr(begin), begin, out);
+    tokenize_part(word.substr(begin), begin, symbols, out);
   }
 
  private:
-  void tokenize_part(std::string_view word, size_t offset, std::vector<Token>& out) const {
+  /// `symbols` is memory that the parts of a word share.
+  void tokenize_part(std::string_view word, size_t offset, std::vector<Symbol>& symbols,
+                     std::vector<Token>& out) const {
     auto begin = static_cast<uint32_t>(offset);
     const int64_t whole = find_word(word);
     if (whole >= 0 && is_whole_[static_cast<size_t>(whole)])
       return out.push_back({whole, begin, begin + static_cast<uint32_t>(word.size())});
-    std::vector<Symbol> symbols;
+    symbols.clear();
     divide(word, symbols);
     // Lengths are added up, as in the reference: behind a dropped code point, tokens begin too early.
     for (const Symbol& symbol : symbols) {
@@ -144,15 +149,21 @@ class Bpe : public Model {
 
   void divide_characters(std::string_view word, std::vector<Symbol>& symbols) const {
     Unknown unknown;
-    std::string token;
+    const bool is_affixed = !prefix_.empty() || !suffix_.empty();
+    std::string affixed;
     for (size_t at = 0; at < word.size();) {
       const size_t begin = at;
       next(word, at);
       const auto length = static_cast<uint32_t>(at - begin);
-      token = begin == 0 ? std::string() : prefix_;
-      token += word.substr(begin, length);
-      if (at == word.size()) token += suffix_;
-      const int64_t id = vocabulary_.find(token);
+      std::string_view token = word.substr(begin, length);
+      if (is_affixed) {
+        affixed = begin == 0 ? std::string() : prefix_;
+        affixed += token;
+        if (at == word.size()) affixed += suffix_;
+        token = affixed;
+      }
+      const bool is_ascii_character = length == 1 && !is_affixed;
+      const int64_t id = is_ascii_character ? ascii_ids_[static_cast<size_t>(token[0])] : vocabulary_.find(token);
       if (id >= 0) add_known(id, length, unknown, symbols);
       else if (!has_byte_fallback_ || !add_bytes(token, symbols)) add_unknown(length, unknown, symbols);
     }
@@ -184,7 +195,7 @@ class Bpe : public Model {
     unknown = {true, length};
   }
   // All bytes have tokens, or none is added.
-  bool add_bytes(const std::string& token, std::vector<Symbol>& symbols) const {
+  bool add_bytes(std::string_view token, std::vector<Symbol>& symbols) const {
     std::vector<Symbol> bytes;
     for (const char c : token) {
       const int64_t id = vocabulary_.find(byte_token(static_cast<unsigned char>(c)));
@@ -202,6 +213,7 @@ class Bpe : public Model {
   MergeTable merges_;
   Vocabulary bytes_;  // tokens as bytes
   std::array<int64_t, 256> byte_ids_{};
+  std::array<int64_t, 128> ascii_ids_{};  // of the characters as tokens; -1: there is none
   std::vector<bool> is_whole_;
   std::optional<SplitPoints> split_points_;
 };

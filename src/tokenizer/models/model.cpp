@@ -1,11 +1,13 @@
 #include "tokenizer/models/model.h"
 
+#include <bitset>
 #include <cstdio>
 
 #include <fulgurite/error.h>
 
 #include "support/text/text.h"
 #include "support/text/utf8.h"
+#include "tokenizer/byte_characters.h"
 #include "tokenizer/component_json.h"
 
 namespace fulgurite::tokenization {
@@ -57,10 +59,25 @@ std::string byte_token(unsigned char byte) {
   return text;
 }
 
+namespace {
+
+bool has_all_bytes(const json::Node* vocabulary) {
+  std::bitset<256> found;
+  if (vocabulary == nullptr) return false;
+  for (const json::Member& token : vocabulary->members) {
+    if (token.name.size() > 2) continue;  // characters of bytes are below U+0800
+    const auto bytes = bytes_of(token.name);
+    if (bytes && bytes->size() == 1) found.set(static_cast<unsigned char>(bytes->front()));
+  }
+  return found.all();
+}
+
+}  // namespace
+
 bool can_have_bytes(const json::Node& component) {
   const bool has_affixes = !string_member(component, "continuing_subword_prefix", "").empty() ||
                            !string_member(component, "end_of_word_suffix", "").empty();
-  return kind_of(component) == "BPE" && !has_affixes;
+  return kind_of(component) == "BPE" && !has_affixes && has_all_bytes(member(component, "vocab"));
 }
 
 std::unique_ptr<const Model> make_model(const json::Node& component, bool has_bytes) {

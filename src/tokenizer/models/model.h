@@ -77,7 +77,8 @@ class Model {
 /// Makes the model that tokenizer.json describes. With `has_bytes`, BPE's words are bytes, while its vocabulary is in
 /// the characters of bytes. UserError for kinds that there are not.
 std::unique_ptr<const Model> make_model(const json::Node& component, bool has_bytes);
-/// True for a BPE whose tokens have no prefixes or suffixes.
+/// True for a BPE whose tokens have no prefixes or suffixes, and with a token for each byte: the reference counts
+/// offsets behind a dropped byte in the characters of bytes.
 bool can_have_bytes(const json::Node& component);
 
 // The kinds with a file of their own.

@@ -15,6 +15,9 @@ SplitPoints::SplitPoints(const Vocabulary& vocabulary) : is_token_(0x110000), pa
     if (text.size() == 1) is_token_[text[0]] = true;
     for (size_t i = 1; i < text.size(); ++i) add(static_cast<uint64_t>(text[i - 1]) << 32 | text[i]);
   }
+  const auto code_of = [](size_t index) { return index == 0 ? char32_t{0x2581} : static_cast<char32_t>(index); };
+  for (size_t a = 0; a < frequent; ++a)
+    for (size_t b = 0; b < frequent; ++b) splits_frequent_[a * frequent + b] = is_split(code_of(a), code_of(b));
 }
 
 void SplitPoints::add(uint64_t pair) {

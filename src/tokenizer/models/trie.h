@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -20,6 +21,10 @@ class Trie {
   uint32_t child(uint32_t node, char byte) const {
     if (node == root) return first_[static_cast<unsigned char>(byte)];
     const Node& at = nodes_[node];
+    if (at.children > 8) {
+      const void* const found = std::memchr(&bytes_[at.first_child], byte, at.children);
+      return found == nullptr ? none : static_cast<uint32_t>(static_cast<const char*>(found) - bytes_.data());
+    }
     for (uint32_t i = at.first_child, end = i + at.children; i < end; ++i)
       if (bytes_[i] == byte) return i;
     return none;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 #include <limits>
 
 #include <fulgurite/error.h>
@@ -34,11 +35,28 @@ class Unigram : public Model {
       min_score_ = std::min(min_score_, scores_.back());
     }
     trie_ = Trie(vocabulary_.all());
+    divisions_ = std::vector<std::atomic<Division>>(static_cast<size_t>(vocabulary_.end()));
     if (unknown_id_ >= static_cast<int64_t>(scores_.size()))
       throw UserError(text::cat("\"unk_id\" is ", unknown_id_, ", but there are ", scores_.size(), " tokens"));
   }
 
   void tokenize(std::string_view word, std::vector<Token>& out) const override {
+    const int64_t whole = vocabulary_.find(word);
+    std::atomic<Division>* const known = whole < 0 ? nullptr : &divisions_[static_cast<size_t>(whole)];
+    if (known != nullptr && known->load(std::memory_order_relaxed) == Division::whole)
+      return out.push_back({whole, 0, static_cast<uint32_t>(word.size())});
+    const size_t before = out.size();
+    divide(word, out);
+    if (known == nullptr || known->load(std::memory_order_relaxed) != Division::unknown) return;
+    const bool is_whole = out.size() == before + 1 && out.back().id == whole;
+    known->store(is_whole ? Division::whole : Division::parts, std::memory_order_relaxed);
+  }
+
+ private:
+  /// The division of a token's own text, which most words of a text are: found when it is met first.
+  enum class Division : uint8_t { unknown, whole, parts };
+
+  void divide(std::string_view word, std::vector<Token>& out) const {
     const Divisions best = best_divisions(word);
     SmallVector<Token, 16> reversed;
     for (size_t end = word.size(); end > 0; end = best[end].begin) {
@@ -49,7 +67,6 @@ class Unigram : public Model {
     for (size_t i = reversed.size(); i-- > 0;) add(word, reversed[i], out);
   }
 
- private:
   // The best division of a beginning: its score and its last token.
   struct Best {
     double score = -std::numeric_limits<double>::infinity();
@@ -109,6 +126,7 @@ class Unigram : public Model {
   bool has_byte_fallback_;
   double min_score_ = std::numeric_limits<double>::infinity();
   Trie trie_;
+  mutable std::vector<std::atomic<Division>> divisions_;  // by token
 };
 
 }  // namespace

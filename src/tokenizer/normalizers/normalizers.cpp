@@ -76,6 +76,7 @@ class Replace : public Normalizer {
       : pattern_(read_pattern(component)), content_(string_member(component, "content", "")) {}
   // The content in place of a match has the origin of its last code point.
   AlignedText normalize(const AlignedText& text, Arena& arena) const override {
+    if (const std::string* literal = pattern_.literal()) return replace_all(text, *literal, content_, arena);
     std::string out;
     std::vector<Range> origins;
     size_t done = 0;

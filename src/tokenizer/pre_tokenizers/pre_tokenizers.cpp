@@ -128,26 +128,16 @@ class Metaspace : public PreTokenizer {
       throw UserError(text::cat("\"prepend_scheme\" must be always, first or never, it is ", printable(scheme_)));
   }
   void split(const AlignedText& input, Arena& arena, Words& out) const override {
-    AlignedText text = replace_spaces(input, arena);
+    AlignedText text = replace_all(input, " ", replacement_, arena);
     const bool may_prepend = scheme_ == "always" || (scheme_ == "first" && text.origin(0, 1).begin == 0);
     if (may_prepend && !text.empty() && !text.text.starts_with(replacement_)) text = prepend(text, replacement_, arena);
-    if (splits_) tokenization::split(text, Pattern::literal(replacement_), SplitBehavior::merged_with_next, false, out);
+    if (splits_) tokenization::split(text, pattern_, SplitBehavior::merged_with_next, false, out);
     else if (!text.empty()) out.push_back(text);
   }
 
  private:
-  AlignedText replace_spaces(const AlignedText& text, Arena& arena) const {
-    if (text.text.find(' ') == std::string_view::npos) return text;
-    std::string changed;
-    std::vector<Range> origins;
-    for (size_t i = 0; i < text.text.size(); ++i) {
-      if (text.text[i] == ' ') changed += replacement_;
-      else changed += text.text[i];
-      origins.resize(changed.size(), text.origin(i, i + 1));
-    }
-    return arena.keep(std::move(changed), std::move(origins), text.base);
-  }
   std::string replacement_, scheme_;
+  Pattern pattern_ = Pattern::literal(replacement_);
   bool splits_;
 };
 
