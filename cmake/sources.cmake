@@ -227,10 +227,15 @@ if(FULGURITE_STATIC)
   target_link_libraries(fulgurite_static INTERFACE ${fulgurite_link_names} pthread dl)
 endif()
 
-add_library(fulgurite_internal STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:fulgurite_objects> ${fulgurite_kernel_objects})
+set(internal_kind STATIC)
+if(FULGURITE_SANITIZE)
+  set(internal_kind SHARED)
+endif()
+add_library(fulgurite_internal ${internal_kind} EXCLUDE_FROM_ALL
+  $<TARGET_OBJECTS:fulgurite_objects> ${fulgurite_kernel_objects})
 target_include_directories(fulgurite_internal
   INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/include ${PROJECT_SOURCE_DIR}/src)
-target_link_libraries(fulgurite_internal INTERFACE ${fulgurite_private_libraries})
+target_link_libraries(fulgurite_internal PUBLIC ${fulgurite_private_libraries})
 
 file(GLOB_RECURSE fulgurite_cli_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cli/*.cpp)
 if(FULGURITE_SERVER)
