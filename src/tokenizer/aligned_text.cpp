@@ -41,26 +41,26 @@ AlignedText replace_all(const AlignedText& text, std::string_view from, std::str
   for (size_t at = 0; !from.empty() && (at = bytes.find(from, at)) != bytes.npos; at += from.size()) ++matches;
   if (matches == 0) return text;
   const size_t size = bytes.size() + matches * to.size() - matches * from.size();
-  const auto [out, origins] = arena.make_room(size);
+  const Arena::Room room = arena.make_room(size);
   size_t last = from.size() - 1;  // the begin of its last code point
   while (last > 0 && (static_cast<unsigned char>(from[last]) & 0xC0) == 0x80) --last;
   size_t made = 0, done = 0;
   const auto copy_until = [&](size_t end) {
     for (; done < end; ++done, ++made) {
-      out[made] = bytes[done];
-      origins[made] = text.origin(done, done + 1);
+      room.text[made] = bytes[done];
+      room.origins[made] = text.origin(done, done + 1);
     }
   };
   for (; matches > 0; --matches) {
     const size_t begin = bytes.find(from, done);
     copy_until(begin);
     done = begin + from.size();
-    std::ranges::copy(to, out + made);
-    std::fill_n(origins + made, to.size(), text.origin(begin + last, done));
+    std::ranges::copy(to, room.text + made);
+    std::fill_n(room.origins + made, to.size(), text.origin(begin + last, done));
     made += to.size();
   }
   copy_until(bytes.size());
-  return {{out, size}, origins, text.base};
+  return {{room.text, size}, room.origins, text.base};
 }
 
 AlignedText apply_changes(const AlignedText& from, std::span<const Change> changes, size_t removed, Arena& arena) {

@@ -250,7 +250,7 @@ auto eager_step(Run& run, const Loss& loss) {
       return value.detach();
     };
     if (auto* const searching = dynamic_cast<optim::LBFGS*>(run.optimizer.get())) return searching->step(evaluate);
-    const Tensor value = evaluate();
+    Tensor value = evaluate();
     run.optimizer->step();
     return value;
   };
