@@ -6,6 +6,7 @@
 #include <fulgurite/operators.h>
 #include <fulgurite/schedules.h>
 
+#include "nn/optim/learning_rates.h"
 #include "nn/optimizer_settings.h"
 #include "ops/core/dispatch.h"
 #include "support/text/text.h"
@@ -53,11 +54,7 @@ void ReduceLROnPlateau::step(double measure, SourceLocation at) {
   bad_ = 0;
 }
 
-std::vector<double> ReduceLROnPlateau::last_lr() const {
-  std::vector<double> out;
-  for (size_t group = 0; group < optimizer_.group_count(); ++group) out.push_back(optimizer_.learning_rate(group));
-  return out;
-}
+std::vector<double> ReduceLROnPlateau::last_lr() const { return learning_rates(optimizer_); }
 
 std::map<std::string, Tensor> ReduceLROnPlateau::state_dict() const {
   return {{"best", full({}, best_, {.dtype = Dtype::f64})},

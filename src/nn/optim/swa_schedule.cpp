@@ -6,6 +6,7 @@
 #include <fulgurite/error.h>
 #include <fulgurite/operators.h>
 
+#include "nn/optim/learning_rates.h"
 #include "nn/optimizer_settings.h"
 #include "ops/core/dispatch.h"
 #include "support/text/text.h"
@@ -39,11 +40,7 @@ void SWALR::set_rates(SourceLocation at) {
     optimizer_.set_learning_rate(group, options_.swa_lr * share + starts_[group] * (1 - share), at);
 }
 
-std::vector<double> SWALR::last_lr() const {
-  std::vector<double> out;
-  for (size_t group = 0; group < optimizer_.group_count(); ++group) out.push_back(optimizer_.learning_rate(group));
-  return out;
-}
+std::vector<double> SWALR::last_lr() const { return learning_rates(optimizer_); }
 
 std::map<std::string, Tensor> SWALR::state_dict() const {
   return {{"iteration", full({}, iteration_, {.dtype = Dtype::i64})},
