@@ -117,7 +117,7 @@ TEST("cost, exactness and arguments of an expression follow from its formula") {
 }
 
 TEST("formulas whose types do not fit are errors") {
-  expect_unfit("input * factor", "the formula of test.f, input * factor, has no value: there is no parameter factor");
+  expect_unfit("input * factor", "the formula of test.f, input * factor, has no value: factor is not a parameter");
   expect_unfit("(input > 0) * other",
                "the formula of test.f, (input > 0) * other, has no value: it combines a condition and a number");
   expect_unfit("where(input + other, input, other)",

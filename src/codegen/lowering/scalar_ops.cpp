@@ -79,7 +79,7 @@ class FormulaLowering {
     const std::string_view name = formula_.text_of(operand);
     const auto parameters = symbol_.signature.params();
     const auto found = std::ranges::find(parameters, name, &Parameter::name);
-    if (found == parameters.end()) fail(text::cat("there is no parameter ", name));
+    if (found == parameters.end()) fail(text::cat(name, " is not a parameter"));
     return static_cast<int>(found - parameters.begin());
   }
 

@@ -16,7 +16,7 @@ struct Expression {
   bool is_exact = false;  // maps numbers of a 16-bit dtype to numbers of that dtype
   int condition = -1;     // for a selection: the argument that selects
 };
-/// None if there is no expression for this call. Throws UserError for a formula whose types do not fit. `arguments` are
+/// None for a call without an expression. Throws UserError for a formula whose types do not fit. `arguments` are
 /// in the order of the signature.
 std::optional<Expression> expression_of(const Symbol&, Arguments arguments, Dtype result);
 
