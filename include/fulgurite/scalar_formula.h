@@ -98,9 +98,9 @@ enum class ScalarOp : uint8_t {
 /// "maximum(input, 0)", "1 / sqrt(input)", "where(input > 0, input, slope * input)". Names are those of the signature's
 /// parameters. As in Python, from the loosest: == != < <= > >=, | & ^ (of integers and conditions), + -, * /, unary -
 /// ~, calls and parentheses. Numbers are decimal; `inf` is infinite. Functions: abs acos asin atan atan2 ceil copysign
-/// cos erf exp exp2 expm1 floor fmod gelu gelu_tanh log log10 log1p log2 maximum minimum multiply_add round sigmoid
-/// sign silu sin sqrt tan tanh trunc where. 16-bit numbers are computed in f32 and rounded once. A malformed formula
-/// does not compile.
+/// cos erf exp exp2 expm1 floor fmod gelu gelu_backward gelu_tanh gelu_tanh_backward log log10 log1p log2 maximum
+/// minimum multiply_add round sigmoid sign silu sin sqrt tan tanh trunc where. 16-bit numbers are computed in f32 and
+/// rounded once. A malformed formula does not compile.
 struct ScalarFormula {
   static constexpr int max_nodes = 32;
   /// An operation on the nodes before it, in postorder; an operand and a number have their place in the text.
