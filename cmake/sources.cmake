@@ -119,15 +119,15 @@ function(add_kernel_variant name sources)
   set(fulgurite_kernel_objects ${fulgurite_kernel_objects} PARENT_SCOPE)
 endfunction()
 # As generated kernels are compiled.
-function(add_product_variant name)
-  add_library(fulgurite_products_${name} OBJECT ${PROJECT_SOURCE_DIR}/src/codegen/prebuilt_gemm/prebuilt_gemm.cpp)
-  target_include_directories(fulgurite_products_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
-  target_compile_definitions(fulgurite_products_${name} PRIVATE FULGURITE_KERNELS=products_${name})
-  target_compile_options(fulgurite_products_${name} PRIVATE $<$<CONFIG:Release>:-O2> ${fulgurite_number_flags}
+function(add_gemm_variant name)
+  add_library(fulgurite_gemms_${name} OBJECT ${PROJECT_SOURCE_DIR}/src/codegen/prebuilt_gemm/prebuilt_gemm.cpp)
+  target_include_directories(fulgurite_gemms_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_compile_definitions(fulgurite_gemms_${name} PRIVATE FULGURITE_KERNELS=gemms_${name})
+  target_compile_options(fulgurite_gemms_${name} PRIVATE $<$<CONFIG:Release>:-O2> ${fulgurite_number_flags}
     -fno-exceptions -fno-rtti
                                                             -Wno-psabi ${ARGN})
-  target_link_libraries(fulgurite_products_${name} PRIVATE fulgurite_settings)
-  list(APPEND fulgurite_kernel_objects $<TARGET_OBJECTS:fulgurite_products_${name}>)
+  target_link_libraries(fulgurite_gemms_${name} PRIVATE fulgurite_settings)
+  list(APPEND fulgurite_kernel_objects $<TARGET_OBJECTS:fulgurite_gemms_${name}>)
   set(fulgurite_kernel_objects ${fulgurite_kernel_objects} PARENT_SCOPE)
 endfunction()
 # Everything in a kernel is inlined, so that sanitized ones take minutes each to optimise; undefined behaviour is
@@ -148,13 +148,13 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
   add_kernel_variant(amx "${fulgurite_bf16_pair_sources}" -march=x86-64-v4 -mavx512bf16 -mamx-tile -mamx-bf16
     -mprefer-vector-width=512)
   target_compile_definitions(fulgurite_objects PRIVATE FULGURITE_X86_KERNELS)
-  if(NOT FULGURITE_SANITIZE)  # sanitizers look into products that are generated
-    add_product_variant(avx2 -march=x86-64-v3)
-    add_product_variant(avx512 -march=x86-64-v4 -mprefer-vector-width=512)
-    add_product_variant(avx512_bf16 -march=x86-64-v4 -mavx512bf16 -mprefer-vector-width=512)
-    add_product_variant(amx -march=x86-64-v4 -mavx512bf16 -mamx-tile -mamx-bf16 -mprefer-vector-width=512)
+  if(NOT FULGURITE_SANITIZE)  # sanitizers look into GEMMs that are generated
+    add_gemm_variant(avx2 -march=x86-64-v3)
+    add_gemm_variant(avx512 -march=x86-64-v4 -mprefer-vector-width=512)
+    add_gemm_variant(avx512_bf16 -march=x86-64-v4 -mavx512bf16 -mprefer-vector-width=512)
+    add_gemm_variant(amx -march=x86-64-v4 -mavx512bf16 -mamx-tile -mamx-bf16 -mprefer-vector-width=512)
     set_source_files_properties(${PROJECT_SOURCE_DIR}/src/codegen/gemm/gemm_kernel.cpp PROPERTIES COMPILE_DEFINITIONS
-      FULGURITE_LIBRARY_PRODUCTS)
+      FULGURITE_PREBUILT_GEMMS)
   endif()
 else()
   add_kernel_variant(baseline "${fulgurite_kernel_sources}")

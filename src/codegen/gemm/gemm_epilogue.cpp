@@ -20,22 +20,6 @@ bool is_stored(Dtype dtype) { return dtype == Dtype::f32 || dtype == Dtype::bf16
 
 ScalarExpr floats(int k) { return operand(k, Lanes::floats); }
 
-/// A GEMM's bias, the first operand, as the GEMM adds it: `number` is the dtype of its other operands.
-EpilogueValue bias_value(Dtype bias, std::optional<Dtype> number) {
-  const bool is_rounded = number && is_half(*number) && *number != bias;
-  return {.name = "bias", .operand = 0, .expression = is_rounded ? rounded_to(floats(0), *number) : floats(0)};
-}
-/// The GEMM's sums with its bias, which is the value 0, rounded to 16 bits if `number` is given.
-ScalarExpr biased(bool has_bias, std::optional<Dtype> number) {
-  const ScalarExpr sums = has_bias ? floats(0) + floats(1) : floats(0);
-  return number ? rounded_to(sums, *number) : sums;
-}
-SmallVector<int, 4> values_of_biased(bool has_bias) {
-  SmallVector<int, 4> values{gemm_sums};
-  if (has_bias) values.push_back(0);
-  return values;
-}
-
 // The loop dimensions along which it varies, as bits.
 int dimensions_of(const KernelOperand& operand) {
   int along = 0;
@@ -209,6 +193,22 @@ class EpilogueLowering {
 };
 
 }  // namespace
+
+EpilogueValue bias_value(Dtype bias, std::optional<Dtype> number) {
+  const bool is_rounded = number && is_half(*number) && *number != bias;
+  return {.name = "bias", .operand = 0, .expression = is_rounded ? rounded_to(floats(0), *number) : floats(0)};
+}
+
+ScalarExpr biased(bool has_bias, std::optional<Dtype> number) {
+  const ScalarExpr sums = has_bias ? floats(0) + floats(1) : floats(0);
+  return number ? rounded_to(sums, *number) : sums;
+}
+
+SmallVector<int, 4> values_of_biased(bool has_bias) {
+  SmallVector<int, 4> values{gemm_sums};
+  if (has_bias) values.push_back(0);
+  return values;
+}
 
 GemmEpilogue plain_epilogue(Dtype result, std::optional<Dtype> bias, std::optional<Dtype> number) {
   GemmEpilogue epilogue;

@@ -14,6 +14,13 @@ constexpr size_t max_gemm_matrices = 16;
 /// to which a wider bias and a wider result are rounded.
 GemmEpilogue plain_epilogue(Dtype result, std::optional<Dtype> bias = {}, std::optional<Dtype> number = {});
 
+/// A GEMM's bias, operand 0, as the GEMM adds it; `number`: the dtype of its other operands if that is of 16 bits.
+EpilogueValue bias_value(Dtype bias, std::optional<Dtype> number);
+/// The sums with the bias, rounded to 16 bits if `number` is given; an expression over `values_of_biased`, in which the
+/// bias is the epilogue's value 0.
+ScalarExpr biased(bool has_bias, std::optional<Dtype> number);
+SmallVector<int, 4> values_of_biased(bool has_bias);
+
 /// Elementwise ops that follow a GEMM.
 struct EpilogueOps {
   const BoundSymbol* product = nullptr;

@@ -4,23 +4,11 @@
 #include <string>
 #include <vector>
 
-#include <fulgurite/dtype.h>
-
 #include "codegen/device_lib/launch.h"
-#include "codegen/gemm/gemm_epilogue.h"
+#include "codegen/gemm/gemm_form.h"
 #include "codegen/host_compiler/compile_kernels.h"
 
 namespace fulgurite::codegen {
-
-/// A GEMM without its sizes and strides. Elements of one dtype are multiplied: f32, bf16 or f16; f32 operands are
-/// rounded to it first.
-struct GemmForm {
-  Dtype left = Dtype::bf16, right = Dtype::bf16;
-  Dtype number = Dtype::bf16;
-  GemmEpilogue epilogue = plain_epilogue(Dtype::bf16);
-
-  friend bool operator==(const GemmForm&, const GemmForm&) = default;
-};
 
 /// A compiled GEMM.
 struct CompiledGemm {
@@ -40,7 +28,7 @@ Instructions gemm_instructions();
 /// Returns true if the library has prebuilt GEMMs: not if it is sanitized, or built for other kinds of CPUs.
 bool has_prebuilt_gemms();
 /// Compiles GEMMs, in the forms' order; empty if they cannot be compiled, as compile_kernels reports. Common forms are
-/// prebuilt from the same text, and used unless `generates_all`.
+/// prebuilt, and used unless `generates_all`.
 std::vector<CompiledGemm> compile_gemms(std::span<const GemmForm>, Instructions = gemm_instructions(),
                                         bool generates_all = false);
 

@@ -1,0 +1,18 @@
+#pragma once
+#include <fulgurite/dtype.h>
+
+#include "codegen/gemm/gemm_epilogue.h"
+
+namespace fulgurite::codegen {
+
+/// A GEMM without its sizes and strides. Elements of one dtype are multiplied: f32, bf16 or f16; f32 operands are
+/// rounded to it first.
+struct GemmForm {
+  Dtype left = Dtype::bf16, right = Dtype::bf16;
+  Dtype number = Dtype::bf16;
+  GemmEpilogue epilogue = plain_epilogue(Dtype::bf16);
+
+  friend bool operator==(const GemmForm&, const GemmForm&) = default;
+};
+
+}  // namespace fulgurite::codegen
