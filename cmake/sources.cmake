@@ -58,8 +58,7 @@ configure_file(${PROJECT_SOURCE_DIR}/cmake/version.h.in ${PROJECT_BINARY_DIR}/in
 # The header of generated kernels, as text.
 set(kernel_header_definitions "")
 foreach(part vector memory math angles activations launch stream integers rows reductions wide transpose amx
-  gemm_units gemm_register_tiles
-        gemm_microkernel one_lane scalar)
+  gemm_units gemm_register_tiles gemm_microkernel one_lane scalar scalar_gemm)
   set(header ${PROJECT_SOURCE_DIR}/src/codegen/device_lib/${part}.h)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})
   file(READ ${header} content)

@@ -83,8 +83,8 @@ std::vector<FusionInput> fusion_inputs(const Jitted&, std::string_view fusion);
 /// A text of a kernel. Compiled: C++ over vectors, which runs. Scalar: the same loops and the same bits in plain C++,
 /// one element at a time. Ir: the operands, values and loops that both are printed from.
 enum class KernelForm : uint8_t { compiled, scalar, ir };
-/// Returns a fusion's kernel as text. Throws UserError for another form than the compiled one of a GEMM, or of a kernel
-/// of a user's executor.
+/// Returns a fusion's kernel as text. Throws UserError for another form than the compiled one of a kernel of a user's
+/// executor.
 std::string kernel_source(const Jitted&, std::string_view fusion, KernelForm = KernelForm::compiled);
 
 /// The bytes and operations of one run of a fusion, and its time.

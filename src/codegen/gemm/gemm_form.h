@@ -15,4 +15,11 @@ struct GemmForm {
   friend bool operator==(const GemmForm&, const GemmForm&) = default;
 };
 
+/// The unit that adds up the products of an element. It decides the order of the sum, and with it the bits:
+///
+///   elements  f32: product after product
+///   pairs     vdpbf16ps: pair after pair, the second product of each first
+///   tiles     AMX: 32 products at a time, the even and the odd ones apart
+enum class GemmUnit : uint8_t { elements, pairs, tiles };
+
 }  // namespace fulgurite::codegen

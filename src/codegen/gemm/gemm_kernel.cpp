@@ -20,10 +20,15 @@ KernelSource kernel_source(const GemmSource& function) {
   return source;
 }
 
-// The tiles that codegen/device_lib/gemm_units.h chooses.
-kernels::GemmTiles tiles_of(const GemmForm& form, Instructions instructions) {
-  if (form.number == Dtype::bf16 && instructions.has_amx) return kernels::amx_tiles;
-  if (form.number == Dtype::bf16 && instructions.set == InstructionSet::avx512_bf16) return kernels::pair_tiles;
+// The unit and the tiles that codegen/device_lib/gemm_units.h chooses.
+GemmUnit unit_of(const GemmForm& form, Instructions instructions) {
+  if (form.number != Dtype::bf16) return GemmUnit::elements;
+  if (instructions.has_amx) return GemmUnit::tiles;
+  return instructions.set == InstructionSet::avx512_bf16 ? GemmUnit::pairs : GemmUnit::elements;
+}
+kernels::GemmTiles tiles_of(GemmUnit unit, Instructions instructions) {
+  if (unit == GemmUnit::tiles) return kernels::amx_tiles;
+  if (unit == GemmUnit::pairs) return kernels::pair_tiles;
   return instructions.set >= InstructionSet::avx512 ? kernels::wide_single_tiles : kernels::narrow_single_tiles;
 }
 
@@ -138,7 +143,8 @@ std::vector<CompiledGemm> compile_gemms(std::span<const GemmForm> forms, Instruc
     CompiledGemm& product = out.emplace_back();
     product.pack = functions.function(2 * i);
     product.multiply = functions.function(2 * i + 1);
-    product.tiles = tiles_of(forms[i], instructions);
+    product.unit = unit_of(forms[i], instructions);
+    product.tiles = tiles_of(product.unit, instructions);
     product.text = packing.text + multiplying.text;
     product.pack_library = functions.library(2 * i);
     product.multiply_library = functions.library(2 * i + 1);

@@ -15,6 +15,7 @@ struct CompiledGemm {
   kernels::GemmFunction pack = nullptr;      // panels of the right operand
   kernels::GemmFunction multiply = nullptr;  // blocks of the result
   kernels::GemmTiles tiles{};
+  GemmUnit unit = GemmUnit::elements;
   std::string text, pack_name, multiply_name;
   std::shared_ptr<const void> pack_library = {}, multiply_library = {};  // null for prebuilt functions
 };

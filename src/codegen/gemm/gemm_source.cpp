@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "codegen/ir/print_kernel.h"
+#include "codegen/render/scalar_target.h"
 #include "codegen/render/vector_target.h"
 #include "support/text/text.h"
 
@@ -45,6 +47,32 @@ GemmSource multiplying_source(const GemmForm& form, int other) {
   for (const std::string& statement : vector_epilogue(epilogue)) source.body += text::cat("    ", statement, "\n");
   source.body += "  });\n";
   return source;
+}
+
+GemmSource scalar_source(const GemmForm& form, GemmUnit unit, std::string name) {
+  static constexpr std::string_view functions[] = {"sum_of_products", "sum_of_pairs", "sum_of_tiles"};
+  GemmSource source{std::move(name),
+                    "  for (long row = first; row < last; ++row)\n"
+                    "    for (long column = 0; column < launch.right.rows; ++column) {\n"};
+  source.body += text::cat("      const float sum = ", functions[static_cast<int>(unit)], "<", element_text(form.left),
+                           ", ", element_text(form.right),
+                           unit == GemmUnit::elements ? text::cat(", ", element_text(form.number)) : std::string(),
+                           ">(launch, row, column);\n");
+  for (const std::string& statement : scalar_epilogue(form.epilogue))
+    source.body += text::cat("      ", statement, "\n");
+  source.body += "    }\n";
+  return source;
+}
+
+std::string gemm_ir_text(const GemmForm& form, GemmUnit unit) {
+  static constexpr std::string_view orders[] = {"product after product along K",
+                                                "pairs along K, the second product of each first",
+                                                "32 products at a time along K, even and odd ones apart"};
+  const auto operand = [&](Dtype dtype) {
+    return dtype == form.number ? text::cat(dtype, "\n") : text::cat(dtype, ", rounded to ", form.number, "\n");
+  };
+  return text::cat("left: ", operand(form.left), "right: ", operand(form.right),
+                   "sums: ", orders[static_cast<int>(unit)], "\n", epilogue_text(form.epilogue));
 }
 
 }  // namespace fulgurite::codegen

@@ -20,4 +20,21 @@ GemmSource packing_source(const GemmForm&);
 /// have other epilogues.
 GemmSource multiplying_source(const GemmForm&, int other = 0);
 
+/// The same GEMM in scalar form, over codegen/device_lib/scalar_gemm.h: a function of a launch with one K block, whose
+/// numbers are those of the result's rows.
+///
+///     for (long row = first; row < last; ++row)
+///       for (long column = 0; column < launch.right.rows; ++column) {
+///         const float sum = sum_of_products<float, float, float>(launch, row, column);
+///         store_element(matrix_row<float>(launch, 0, row) + column, sum);
+///       }
+GemmSource scalar_source(const GemmForm&, GemmUnit, std::string name);
+/// The GEMM as kernel IR: its operands, the order of its sums and its epilogue.
+///
+///     left: bf16
+///     right: f32, rounded to bf16
+///     sums: product after product along K
+///     store sums to result 0: bf16
+std::string gemm_ir_text(const GemmForm&, GemmUnit);
+
 }  // namespace fulgurite::codegen

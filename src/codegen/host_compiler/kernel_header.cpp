@@ -7,7 +7,7 @@ namespace fulgurite::codegen {
 // Defined in a file that the build writes from the headers.
 extern const std::string_view vector_text, memory_text, math_text, angles_text, activations_text, launch_text,
     stream_text, integers_text, rows_text, reductions_text, wide_text, transpose_text, amx_text, gemm_units_text,
-    gemm_register_tiles_text, gemm_microkernel_text, one_lane_text, scalar_text;
+    gemm_register_tiles_text, gemm_microkernel_text, one_lane_text, scalar_text, scalar_gemm_text;
 
 namespace {
 
@@ -64,7 +64,8 @@ bool is_name_of_header(std::string_view name) {
 
 std::string scalar_kernel_header() {
   return without_directives(one_lane_text) + without_directives(math_text) + without_directives(angles_text) +
-         without_directives(activations_text) + without_directives(launch_text) + without_directives(scalar_text);
+         without_directives(activations_text) + without_directives(launch_text) + without_directives(scalar_text) +
+         without_directives(scalar_gemm_text);
 }
 
 bool is_name_of_scalar_header(std::string_view name) {

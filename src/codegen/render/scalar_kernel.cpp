@@ -16,8 +16,6 @@ bool is_taken(std::string_view name) {
   return is_name_of_scalar_header(name) || std::ranges::find(locals, name) != std::end(locals);
 }
 
-std::string_view type_text(Lanes lanes) { return lanes == Lanes::mask ? "bool" : lane_text(lanes); }
-
 /// Prints the loops of a schedule. Every value is a constant, defined in the innermost loop that it needs.
 class ScalarKernelPrinter {
  public:
@@ -30,7 +28,8 @@ class ScalarKernelPrinter {
     if (!schedule_.uniform_values.empty()) line("const Row all(launch, 0);");
     for (const int i : schedule_.uniform_values) define_of_row(i, "all");
     each_column_sum([this](int i) {
-      line("ColumnSums<", type_text(value(i).lanes), "> ", name_of(i), "_columns(launch, ", output_index(i), ");");
+      line("ColumnSums<", scalar_type_text(value(i).lanes), "> ", name_of(i), "_columns(launch, ", output_index(i),
+           ");");
     });
     line("for (Row row(launch, first); first < last; row.next(), ++first) {");
     ++depth_;
@@ -73,7 +72,8 @@ class ScalarKernelPrinter {
       line(element_text(v.dtype), "* const ", name_of(i), "_result = row.of<", element_text(v.dtype), ">(",
            output_index(i), ");");
     if (const int kept = schedule_.kept[static_cast<size_t>(i)]; kept >= 0)
-      line(type_text(v.lanes), "* const ", name_of(i), "_kept = row.kept<", type_text(v.lanes), ">(", kept, ");");
+      line(scalar_type_text(v.lanes), "* const ", name_of(i), "_kept = row.kept<", scalar_type_text(v.lanes), ">(",
+           kept, ");");
   }
   static std::string element_of(std::string_view row, const KernelValue& v) {
     return text::cat(row, ".of<const ", element_text(v.dtype), ">(", v.input, ")");
@@ -84,7 +84,7 @@ class ScalarKernelPrinter {
   }
   template <class... Parts>
   void define(int i, const Parts&... parts) {
-    line("const ", type_text(value(i).lanes), " ", name_of(i), " = ", parts..., ";");
+    line("const ", scalar_type_text(value(i).lanes), " ", name_of(i), " = ", parts..., ";");
   }
   void define_of_row(int i, std::string_view row) {
     const KernelValue& v = value(i);
@@ -102,7 +102,8 @@ class ScalarKernelPrinter {
     static constexpr std::string_view reducers[] = {"", "", "", "Sum", "RowMax", "RowMin"};
     for (const int i : loop.reduced)
       if (value(i).kind != Kind::column_sum)
-        line(reducers[static_cast<int>(value(i).kind)], "<", type_text(value(i).lanes), "> ", name_of(i), "_columns;");
+        line(reducers[static_cast<int>(value(i).kind)], "<", scalar_type_text(value(i).lanes), "> ", name_of(i),
+             "_columns;");
     line("for (long c = 0; c < launch.columns; ++c) {");
     ++depth_;
     for (const int i : loop.loaded) define(i, "load_element(", name_of(i), "_row + c)");

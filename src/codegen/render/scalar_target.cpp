@@ -121,4 +121,6 @@ std::string leaf(const ScalarNode& node, bool) {
 
 const Target scalar_target{spelling, leaf};
 
+std::string_view scalar_type_text(Lanes lanes) { return lanes == Lanes::mask ? "bool" : lane_text(lanes); }
+
 }  // namespace fulgurite::codegen

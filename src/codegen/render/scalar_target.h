@@ -1,10 +1,16 @@
 #pragma once
+#include <string>
+#include <vector>
+
+#include "codegen/ir/gemm_epilogue.h"
 #include "codegen/render/target.h"
 
 namespace fulgurite::codegen {
 
 /// Plain C++ without vectors: one element at a time. The form to read, and the one that the vectors' is tested against.
 extern const Target scalar_target;
+/// The type of one element: "float", "bool".
+std::string_view scalar_type_text(Lanes);
 
 /// The kernel as a C++ function over codegen/device_lib/scalar.h, with the same arguments and the same bits as
 /// vector_kernel's.
@@ -19,5 +25,9 @@ extern const Target scalar_target;
 ///       }
 ///     }
 std::string scalar_kernel(const Kernel&, const Schedule&, const std::string& name, bool plain_names);
+
+/// The statements of an epilogue, over `sum`, `row`, `column` and the launch:
+/// "const float bias = load_element(matrix_row<const float>(launch, 1, row) + column);", …
+std::vector<std::string> scalar_epilogue(const GemmEpilogue&);
 
 }  // namespace fulgurite::codegen

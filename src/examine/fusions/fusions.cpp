@@ -45,7 +45,7 @@ std::string kernel_source(const Jitted& f, std::string_view fusion, KernelForm f
                                               : kernel->scalar_text(fusion);
   if (text.empty())
     throw UserError(text::cat("kernel_source: ", fusion, " is a kernel of the executor ", implementation.executor,
-                              "; only the fuser's have a scalar form and an IR"));
+                              "; only those of the fuser and of gemm have a scalar form and an IR"));
   return text;
 }
 

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <optional>
 
+#include "codegen/gemm/gemm_source.h"
 #include "executors/fused_kernel_visitor.h"
 #include "executors/gemm/run_gemm.h"
 #include "runtime/copy_elements.h"
@@ -132,6 +133,12 @@ void GemmKernel::run(Arguments arguments, std::span<const Tensor> results) const
   call.matrices = {matrices, count};
   run_gemm(gemm_.form, kernels_, call);
 }
+
+std::string GemmKernel::scalar_text(std::string_view name) const {
+  return codegen::scalar_source(gemm_.form, kernels_.unit, std::string(name)).text("extern \"C\"");
+}
+
+std::string GemmKernel::ir_text() const { return codegen::gemm_ir_text(gemm_.form, kernels_.unit); }
 
 // An element is read right before it is written; left and right operands are read throughout.
 void GemmKernel::accept(FusedKernelVisitor& visitor) const { visitor.visit(*this); }

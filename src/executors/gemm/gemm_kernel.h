@@ -23,10 +23,13 @@ class GemmKernel final : public FusedKernel {
   void run(Arguments, std::span<const Tensor> results) const override;
   std::string_view text() const override { return kernels_.text; }
   bool may_overwrite(size_t result, size_t argument) const override;
+  std::string scalar_text(std::string_view name) const override;
+  std::string ir_text() const override;
   int64_t packed_step_depth() const override { return kernels_.tiles.step_depth; }
   void accept(FusedKernelVisitor&) const override;
   const GemmOp& product() const { return gemm_; }
   const kernels::GemmTiles& tiles() const { return kernels_.tiles; }
+  codegen::GemmUnit unit() const { return kernels_.unit; }
   /// The names of the functions in the text: for packing, and for multiplying.
   std::string_view pack_name() const { return kernels_.pack_name; }
   std::string_view multiply_name() const { return kernels_.multiply_name; }
