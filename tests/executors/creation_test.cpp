@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "executors/reference.h"
@@ -41,6 +42,8 @@ TEST("tensors from numbers") {
   expect_near(elements(arange(0.5, 2.0, 0.5)), {0.5, 1, 1.5});
   expect_near(elements(linspace(-1, 1, 5)), {-1, -0.5, 0, 0.5, 1});
   expect_near(elements(linspace(3, 9, 1)), {3});
+  const std::vector<double> unbounded = elements(linspace(-1, -std::numeric_limits<double>::infinity(), 7));
+  expect(std::isinf(unbounded[2]) && std::isnan(unbounded[3]), "the middle is computed from the end");
   const Tensor many = linspace(0, 1, 100001);
   expect_equal(many.to_vector<float>().back(), 1.f);
   expect_equal(elements(eye(2, 3)), std::vector<double>{1, 0, 0, 0, 1, 0});

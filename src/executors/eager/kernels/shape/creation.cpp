@@ -72,10 +72,10 @@ void linspace(Arguments arguments, std::span<const Tensor> results) {
   const double start = arguments[0].floating().hint(), end = arguments[1].floating().hint();
   const int64_t steps = results[0].impl()->numel();
   const double step = steps > 1 ? (end - start) / static_cast<double>(steps - 1) : 0;
-  // From the nearer end, so that both are met exactly.
+  // From the nearer end, so that both are met exactly; the middle from the end, as in PyTorch.
+  const int64_t from_start = std::max<int64_t>(1, steps / 2);
   generate<double>(results[0], [=](int64_t i) {
-    return i < (steps + 1) / 2 ? start + static_cast<double>(i) * step
-                               : end - static_cast<double>(steps - 1 - i) * step;
+    return i < from_start ? start + static_cast<double>(i) * step : end - static_cast<double>(steps - 1 - i) * step;
   });
 }
 
