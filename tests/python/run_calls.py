@@ -53,9 +53,14 @@ EXCUSED = [
     ),
     (r"torch\.addmv\(\w+\[\], \w+\[0,", "PyTorch does not broadcast a 0-d input where there are no rows"),
     (r"bessel_j0\(", "PyTorch's values above 5 are off by up to 4e-7, against scipy"),
-    (r"bessel_..\(.*\binf\b", "PyTorch's values at infinity are not numbers"),
+    (
+        r"prims\.scaled_dot_product_attention_backward\(",
+        "the forward's sums of rows are an argument, which PyTorch's spelling computes again",
+    ),
     (r"polygamma", "PyTorch has no value at infinity, or where a factorial overflows"),
 ]
+# PyTorch's Bessel functions of infinite and very large numbers are not numbers, or wrong.
+BESSEL = re.compile(r"bessel_|torch\.i0\(|special\.i[01]e?\(")
 # Any index of equal elements will do.
 ANY_PLACE = re.compile(r"torch\.(kthvalue|median|nanmedian|mode)\(")
 # PyTorch's losses of different dtypes have the dtype of one argument or the other.
@@ -69,6 +74,12 @@ def compared(name, inputs, actual, expected):
         pairs = pairs[:1]
     if ANY_DTYPE.search(name) and len({t.dtype for t in inputs}) > 1:
         pairs = [(a.to(b.dtype), b) for a, b in pairs]
+    if BESSEL.search(name):
+        large = ~(inputs[0].double().abs() < 1e15)
+        pairs = [(torch.where(large, 0, a), torch.where(large, 0, b)) for a, b in pairs if a.shape == b.shape]
+    if name.startswith("torch.linalg.eigh(") and len(pairs) == 2 and pairs[1][0].shape == pairs[1][1].shape:
+        values, (a, b) = pairs  # a vector's sign is not determined
+        pairs = [values, (a, b * torch.sign((a * b).sum(-2, keepdim=True)))]
     if SUMS.search(name) and any(t.is_floating_point() and not (t.double().abs() < 1e15).all() for t in inputs):
         pairs = [
             (
