@@ -19,7 +19,8 @@ from pathlib import Path
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-import generate_operators  # noqa: E402
+from operators.records import read_records  # noqa: E402
+from operators.tables import OVERLOADS  # noqa: E402
 
 DIFFERENCES = Path(__file__).resolve().parent / "schema_differences.txt"
 MAX_DIFFERENCES = 40
@@ -129,9 +130,7 @@ def own_parameters(record):
 def with_overloads(record, by_name):
     """The parameters of a record and of the other records that its name stands for."""
     out = own_parameters(record)
-    for other in (
-        generate_operators.OVERLOADS.get(record.name, []) if record.qualified_name.startswith("torch.") else []
-    ):
+    for other in OVERLOADS.get(record.name, []) if record.qualified_name.startswith("torch.") else []:
         for p in own_parameters(by_name[other]):
             known = next((q for q in out if q.name == p.name), None)
             if known:
@@ -284,7 +283,7 @@ def differences():
     all_schemas = schemas()
     checked = 0
     found = []
-    records = generate_operators.read_records()
+    records = read_records()
     by_name = {record.qualified_name: record for record in records}
     for record in records:
         if record.qualified_name.startswith("prims.") or not record.typed:

@@ -62,6 +62,7 @@ def copy_with_operator(folder, files):
         shutil.copytree(ROOT / name, folder / name)
     (folder / "tools").mkdir()
     shutil.copy(ROOT / "tools/generate_operators.py", folder / "tools")
+    shutil.copytree(ROOT / "tools/operators", folder / "tools/operators")
     for name, lines in files.items():
         path = folder / name
         path.write_text(changed(path.read_text(), lines))

@@ -1,0 +1,1 @@
+"""Writes the typed functions of operators from their records: see tools/generate_operators.py."""
