@@ -57,7 +57,7 @@ struct Unit {
 
 #if defined(__AVX512BF16__)
 
-/// Sixteen neighbours as bf16; denormal numbers become 0, as the multiplication treats them.
+/// Sixteen neighbours as bf16; subnormal numbers become 0, as the multiplication treats them.
 typedef unsigned short HalfMemory __attribute__((vector_size(32), aligned(2), may_alias));
 FULGURITE_INLINE HalfPart load_rounded(const BFloat16* from) { return *(const HalfMemory*)from; }
 FULGURITE_INLINE HalfPart rounded(const Floats& x) {

@@ -1,5 +1,5 @@
 // Transcendental functions on vector.h's lanes: within 3.5 units in the last place of the true value, right for NaN,
-// infinities, zeros of either sign and denormal numbers. Floats are converted to integers by adding 1.5 * 2^23, which
+// infinities, zeros of either sign and subnormal numbers. Floats are converted to integers by adding 1.5 * 2^23, which
 // is defined for every input.
 #pragma once
 #include "codegen/device_lib/memory.h"
@@ -203,7 +203,8 @@ FULGURITE_INLINE Floats times_tail(const Floats& factor, const NormalTail& x) {
 
 /// x / (1 + e^-x); NaN for -infinity, as that quotient is.
 FULGURITE_INLINE Floats silu(const Floats& x) {
-  // The exponent is applied last: e^x alone would be denormal, and rounded, where the product is still a normal number.
+  // The exponent is applied last: e^x alone would be subnormal, and rounded, where the product is still a normal
+  // number.
   const Floats size = greater_or_second(Floats(-120.f), -abs(x));
   const ExpParts e = exp_parts(size);
   const Floats above = select(x < Floats(0.f), scale(size * e.fraction, e.shifted, e.n), x);

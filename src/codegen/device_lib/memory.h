@@ -90,7 +90,7 @@ FULGURITE_INLINE void store(BFloat16* to, const Floats& value) { store_halves(&t
 FULGURITE_INLINE Floats from_float16_bits(const Ints& half) {
   const Ints sign = shift_left(half & Ints(0x8000), 16);
   const Ints magnitude = shift_left(half & Ints(0x7fff), 13);
-  // Moves the exponent by a multiplication with 2^112, which also normalises denormal numbers; infinities and NaN keep
+  // Moves the exponent by a multiplication with 2^112, which also normalises subnormal numbers; infinities and NaN keep
   // all ones.
   const Floats scaled = from_bits(magnitude) * Floats(0x1p112f);
   const Ints special = magnitude >= Ints(0x0f800000);

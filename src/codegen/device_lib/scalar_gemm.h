@@ -10,15 +10,15 @@ template <class Element, class Number>
 FULGURITE_INLINE float factor(const GemmLaunch& launch, const GemmOperand& operand, long row, long k) {
   if (k >= launch.depth) return 0;
   Number number;
-  store_element(&number, load_element((const Element*)operand.data + row * operand.row_stride +
-                                      k * operand.depth_stride));
+  store_element(&number,
+                load_element((const Element*)operand.data + row * operand.row_stride + k * operand.depth_stride));
   return load_element(&number);
 }
 
-/// bf16 instructions read and write denormal numbers as zero.
-FULGURITE_INLINE float without_denormals(float x) { return __builtin_fabsf(x) < 0x1p-126f ? copy_sign(0.f, x) : x; }
+/// bf16 instructions read and write subnormal numbers as zero.
+FULGURITE_INLINE float without_subnormals(float x) { return __builtin_fabsf(x) < 0x1p-126f ? copy_sign(0.f, x) : x; }
 FULGURITE_INLINE float add_bf16_product(float a, float b, float sum) {
-  return without_denormals(multiply_add(without_denormals(a), without_denormals(b), without_denormals(sum)));
+  return without_subnormals(multiply_add(without_subnormals(a), without_subnormals(b), without_subnormals(sum)));
 }
 
 /// Product after product.
@@ -51,7 +51,7 @@ FULGURITE_INLINE float sum_of_tiles(const GemmLaunch& launch, long row, long col
     for (long k = tile; k < tile + 32; ++k)
       parts[k % 2] = add_bf16_product(factor<Left, BFloat16>(launch, launch.left, row, k),
                                       factor<Right, BFloat16>(launch, launch.right, column, k), parts[k % 2]);
-    sum = without_denormals(without_denormals(sum) + without_denormals(parts[0] + parts[1]));
+    sum = without_subnormals(without_subnormals(sum) + without_subnormals(parts[0] + parts[1]));
   }
   return sum;
 }

@@ -122,7 +122,7 @@ struct Call {
   std::vector<Tensor> operands;
 };
 
-/// Instructions that round to bf16 store denormal numbers as zero; they count as zero here.
+/// Instructions that round to bf16 store subnormal numbers as zero; they count as zero here.
 std::vector<uint64_t> bits_of(const Tensor& t) {
   std::vector<uint64_t> out;
   for (const double x : t.to(Dtype::f64).to_vector<double>())

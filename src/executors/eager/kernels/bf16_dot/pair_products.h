@@ -7,7 +7,7 @@
 #include "executors/eager/kernels/linalg/tile.h"
 
 // Small bf16 GEMMs on pairs along K: by the instruction that multiplies two neighbours and adds both to a sum in f32
-// (vdpbf16ps), with tile.h's tiles in registers, or by AMX. Denormal numbers count as zeros. On CPUs with neither this
+// (vdpbf16ps), with tile.h's tiles in registers, or by AMX. Subnormal numbers count as zeros. On CPUs with neither this
 // is slow and exists for tests.
 namespace fulgurite::FULGURITE_KERNELS {
 
