@@ -6,7 +6,7 @@
 #include "codegen/kernel_of_fusion.h"
 #include "codegen/render/scalar_target.h"
 #include "codegen/render/vector_target.h"
-#include "support/scalar_fuser.h"
+#include "support/scalar_executors.h"
 #include "support/text/text.h"
 
 using namespace fulgurite;
@@ -32,7 +32,7 @@ std::string difference_of(const Tensor& actual, const Tensor& expected) {
 /// All results of the function have the same bits with kernels of both forms.
 template <class F>
 void expect_same_bits(F function, const std::vector<Tensor>& inputs, SourceLocation at = SourceLocation::here()) {
-  register_scalar_fuser();
+  register_scalar_executors();
   auto vectors = jit(function, {.executors = {"fuser"}}), scalars = jit(function, {.executors = {"scalar_fuser"}});
   const std::vector<Tensor> expected = vectors(inputs), actual = scalars(inputs);
   int fusions = 0;

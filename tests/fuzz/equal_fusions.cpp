@@ -10,7 +10,7 @@
 
 #include <fulgurite/fulgurite.h>
 
-#include "support/scalar_fuser.h"
+#include "support/scalar_executors.h"
 
 using namespace fulgurite;
 
@@ -323,7 +323,7 @@ int check(unsigned first, unsigned count, Compared compared) {
 int check_equal_fusions(unsigned first, unsigned count) { return check(first, count, Compared::eager); }
 
 int check_scalar_pointwise(unsigned first, unsigned count) {
-  register_scalar_fuser();
+  register_scalar_executors();
   return check(first, count, Compared::forms);
 }
 

@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "fuzz/fusion_program.h"
-#include "support/scalar_fuser.h"
+#include "support/scalar_executors.h"
 
 namespace fulgurite::test {
 
@@ -19,7 +19,6 @@ struct Batch {
 
   bool add(unsigned seed) {
     const Program program = random_program(seed);
-    if (program.has_gemms) return false;  // a GEMM has no scalar form
     std::vector<Tensor> made;
     try {
       made = program.make_inputs();
@@ -34,14 +33,14 @@ struct Batch {
   }
 
   /// The results by program, and the number of fusions that the executor compiled.
-  std::vector<std::vector<Tensor>> run(const std::string& executor, int& fusions) const {
+  std::vector<std::vector<Tensor>> run(std::vector<std::string> executors, int& fusions) const {
     auto f = jit(
         [&](std::vector<std::vector<Tensor>> given) {
           std::vector<std::vector<Tensor>> out;
           for (size_t i = 0; i < programs.size(); ++i) out.push_back(programs[i](given[i], false));
           return out;
         },
-        {.executors = {executor}});
+        {.executors = std::move(executors)});
     std::vector<std::vector<Tensor>> out = f(inputs);
     const Trace trace = last_traces(f).back();
     for (const BoundSymbol& bound : trace.bound_symbols.read()) fusions += bound.is_fusion();
@@ -64,14 +63,15 @@ std::string differing(const Tensor& actual, const Tensor& expected) {
 }  // namespace
 
 int check_scalar_fusions(unsigned first, unsigned count) {
-  register_scalar_fuser();
+  register_scalar_executors();
   constexpr size_t together = 20;
   int programs = 0, fusions = 0, failures = 0;
   for (unsigned seed = first; seed < first + count;) {
     Batch batch;
     for (; seed < first + count && batch.programs.size() < together; ++seed) batch.add(seed);
     int ignored = 0;
-    const auto expected = batch.run("fuser", ignored), actual = batch.run("scalar_fuser", fusions);
+    const auto expected = batch.run({"gemm", "fuser"}, ignored),
+               actual = batch.run({"scalar_gemm", "scalar_fuser"}, fusions);
     programs += static_cast<int>(batch.programs.size());
     for (size_t i = 0; i < batch.programs.size(); ++i)
       for (size_t k = 0; k < expected[i].size(); ++k) {

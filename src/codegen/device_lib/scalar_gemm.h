@@ -15,7 +15,7 @@ FULGURITE_INLINE float factor(const GemmLaunch& launch, const GemmOperand& opera
   return load_element(&number);
 }
 
-/// bf16 instructions read and write subnormal numbers as zero.
+/// As bf16 instructions read and write numbers: subnormal ones are zero.
 FULGURITE_INLINE float without_subnormals(float x) { return __builtin_fabsf(x) < 0x1p-126f ? copy_sign(0.f, x) : x; }
 FULGURITE_INLINE float add_bf16_product(float a, float b, float sum) {
   return without_subnormals(multiply_add(without_subnormals(a), without_subnormals(b), without_subnormals(sum)));

@@ -58,7 +58,7 @@ GemmSource scalar_source(const GemmForm& form, GemmUnit unit, std::string name) 
                            ", ", element_text(form.right),
                            unit == GemmUnit::elements ? text::cat(", ", element_text(form.number)) : std::string(),
                            ">(launch, row, column);\n");
-  for (const std::string& statement : scalar_epilogue(form.epilogue))
+  for (const std::string& statement : scalar_epilogue(form.epilogue, unit != GemmUnit::elements))
     source.body += text::cat("      ", statement, "\n");
   source.body += "    }\n";
   return source;

@@ -90,18 +90,25 @@ constexpr EpilogueTarget vectors{vector_target,
                                  }};
 
 constexpr std::string_view scalar_locals[] = {"sum", "row", "column", "launch", "first", "last"};
-constexpr EpilogueTarget scalars{
-    scalar_target,
-    "sum",
-    scalar_locals,
-    is_name_of_scalar_header,
-    scalar_type_text,
-    [](std::string_view element, size_t matrix) {
-      return text::cat("load_element(matrix_row<const ", element, ">(launch, ", matrix, ", row) + column)");
-    },
-    [](std::string_view element, size_t matrix, const std::string& value) {
-      return text::cat("store_element(matrix_row<", element, ">(launch, ", matrix, ", row) + column, ", value, ");");
-    }};
+std::string scalar_load(std::string_view element, size_t matrix) {
+  return text::cat("load_element(matrix_row<const ", element, ">(launch, ", matrix, ", row) + column)");
+}
+std::string scalar_store(std::string_view element, size_t matrix, const std::string& value) {
+  return text::cat("store_element(matrix_row<", element, ">(launch, ", matrix, ", row) + column, ", value, ");");
+}
+std::string flushing_store(std::string_view element, size_t matrix, const std::string& value) {
+  const bool is_bf16 = element == element_text(Dtype::bf16);
+  return scalar_store(element, matrix, is_bf16 ? text::cat("without_subnormals(", value, ")") : value);
+}
+constexpr EpilogueTarget scalars(bool flushes_bf16) {
+  return {scalar_target,
+          "sum",
+          scalar_locals,
+          is_name_of_scalar_header,
+          scalar_type_text,
+          scalar_load,
+          flushes_bf16 ? flushing_store : scalar_store};
+}
 
 }  // namespace
 
@@ -109,8 +116,9 @@ std::vector<std::string> vector_epilogue(const GemmEpilogue& epilogue) {
   return EpiloguePrinter(epilogue, vectors).print();
 }
 
-std::vector<std::string> scalar_epilogue(const GemmEpilogue& epilogue) {
-  return EpiloguePrinter(epilogue, scalars).print();
+std::vector<std::string> scalar_epilogue(const GemmEpilogue& epilogue, bool flushes_bf16) {
+  const EpilogueTarget target = scalars(flushes_bf16);
+  return EpiloguePrinter(epilogue, target).print();
 }
 
 HeaderParts header_parts(const GemmEpilogue& epilogue) {

@@ -28,6 +28,7 @@ std::string scalar_kernel(const Kernel&, const Schedule&, const std::string& nam
 
 /// The statements of an epilogue, over `sum`, `row`, `column` and the launch:
 /// "const float bias = load_element(matrix_row<const float>(launch, 1, row) + column);", …
-std::vector<std::string> scalar_epilogue(const GemmEpilogue&);
+/// If `flushes_bf16`, bf16 results are stored as by vcvtneps2bf16, for which subnormal numbers are zero.
+std::vector<std::string> scalar_epilogue(const GemmEpilogue&, bool flushes_bf16);
 
 }  // namespace fulgurite::codegen

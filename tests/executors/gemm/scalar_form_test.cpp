@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
 
 #include <fulgurite/fulgurite.h>
 
@@ -122,11 +121,9 @@ struct Call {
   std::vector<Tensor> operands;
 };
 
-/// Instructions that round to bf16 store subnormal numbers as zero; they count as zero here.
 std::vector<uint64_t> bits_of(const Tensor& t) {
   std::vector<uint64_t> out;
-  for (const double x : t.to(Dtype::f64).to_vector<double>())
-    out.push_back(std::bit_cast<uint64_t>(std::fabs(x) < 0x1p-126 ? std::copysign(0.0, x) : x));
+  for (const double x : t.to(Dtype::f64).to_vector<double>()) out.push_back(std::bit_cast<uint64_t>(x));
   return out;
 }
 
@@ -141,7 +138,7 @@ static void gemm(const GemmLaunch& launch, long first, long last) {
     for (long column = 0; column < launch.right.rows; ++column) {
       const float sum = sum_of_pairs<BFloat16, float>(launch, row, column);
       const float bias = round_to_bfloat16(load_element(matrix_row<const float>(launch, 1, row) + column));
-      store_element(matrix_row<BFloat16>(launch, 0, row) + column, sum + bias);
+      store_element(matrix_row<BFloat16>(launch, 0, row) + column, without_subnormals(sum + bias));
     }
 }
 )");
