@@ -170,7 +170,11 @@ const std::vector<CutCase> cut_cases() {
           {{2, 8, 13, 40}, {8, 1, 3, 4}, with(3, 0, 2, 8)},     // rows and columns that are not read
           {{4, 48, 19, 17}, {24, 16, 3, 5}, with(3, 2, 2, 3)},  // sizes that no vector divides
           {{6, 3, 33, 31}, {20, 3, 7, 7}, with(2, 3, 1, 1)},    // images
-          {{5, 64, 12, 12}, {64, 64, 1, 1}, with(1, 0, 1, 1)}};
+          {{5, 64, 12, 12}, {64, 64, 1, 1}, with(1, 0, 1, 1)},  // kernels of one element: matmuls
+          {{3, 144, 12, 12}, {200, 144, 1, 1}, with(1, 0, 1, 1)},
+          {{2, 300, 13, 11}, {136, 300, 1, 1}, with(1, 0, 1, 1)},  // more channels than are made
+          {{2, 300, 24, 24}, {130, 300, 1, 1}, with(1, 0, 1, 1)},
+          {{1, 40, 41, 40}, {24, 40, 1, 1}, with(1, 0, 1, 1)}};
 }
 
 std::vector<Tensor> results_and_gradients(const CutCase& c, Dtype dtype) {
@@ -253,6 +257,19 @@ TEST("convolutions of strided and expanded tensors") {
     const Tensor of_copy = prims::convolution_weight(ones.clone(), copy, {3, 3}, {1, 1}, {0, 0}, {1, 1}, 1);
     expect_equal(elements(of_view), elements(of_copy));
   }
+}
+
+TEST("a kernel of one element reads planes as rows, with a bias and in parts of channels") {
+  const Tensor whole = make({3, 160, 13, 12}, Dtype::f32, -1, 1, 1), x = narrow(whole, 1, 16, 130),
+               w = make({140, 130, 1, 1}, Dtype::f32, -1, 1, 2), bias = make({140}, Dtype::f32, -1, 1, 3);
+  const auto wide = [](const Tensor& t) { return t.to(Dtype::f64); };
+  const Tensor y = convolve(x, w, bias, {}, false);
+  expect_less(largest_difference(y, convolve(wide(x), wide(w), wide(bias), {}, false)), 2e-6);
+  expect_equal(elements(convolve(x.clone(), w, bias, {}, false)), elements(y));
+  const Tensor of_view = prims::convolution_weight(y, x, {1, 1}, {1, 1}, {0, 0}, {1, 1}, 1);
+  expect_equal(elements(prims::convolution_weight(y, x.clone(), {1, 1}, {1, 1}, {0, 0}, {1, 1}, 1)), elements(of_view));
+  const Tensor columns = transpose(x, 2, 3);  // rows of a plane are not contiguous
+  expect_less(largest_difference(convolve(columns, w, bias, {}, false), transpose(y, 2, 3).to(Dtype::f64)), 2e-6);
 }
 
 TEST("convolutions of nothing, and over nothing") {

@@ -2,6 +2,7 @@
 #include <atomic>
 
 #include "executors/onednn/convolution_bands.h"
+#include "executors/onednn/pointwise_convolution.h"
 #include "runtime/threads/parallel_for.h"
 
 // Convolutions and the gradients of their inputs: chunks of some samples and some channels, each computed serially, so
@@ -140,6 +141,7 @@ bool run_bands(const std::vector<ConvolutionCall>& bands) {
 
 bool run_convolution(const ConvolutionCall& call) {
   if (!call.is_possible()) return false;
+  if (is_pointwise_gemm(call)) return run_pointwise_gemm(call), true;
   const Cut whole = cut(call);
   const int64_t count = band_count(call, whole.chunks * whole.parts);
   const std::vector<ConvolutionCall> bands = count > 1 ? bands_of(call, count) : std::vector<ConvolutionCall>();

@@ -2,6 +2,7 @@
 #include <atomic>
 
 #include "executors/onednn/convolution_bands.h"
+#include "executors/onednn/pointwise_convolution.h"
 #include "runtime/copy_elements.h"
 #include "runtime/threads/parallel_for.h"
 
@@ -18,6 +19,14 @@ struct Cut {
 };
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/// A number of groups in which all have equally many chunks, if it is less than twice the wanted one: tasks of
+/// different lengths leave threads idle.
+int64_t even_groups(int64_t chunks, int64_t wanted) {
+  for (int64_t groups = wanted; groups < 2 * wanted; ++groups)
+    if (chunks % groups == 0) return groups;
+  return wanted;
+}
 
 Cut cut(const ConvolutionCall& call) {
   constexpr int64_t max_weight = 1 << 18, wanted_tasks = 8;
@@ -36,8 +45,8 @@ Cut cut(const ConvolutionCall& call) {
   const int64_t by_work = 1 + static_cast<int64_t>(std::min(1e9, enough / work));
   c.samples = std::min(samples, std::max(by_work, divide_up(positions_of_chunk, positions)));
   c.chunks = divide_up(samples, c.samples);
-  c.groups = std::clamp<int64_t>(samples * positions / positions_of_task, 1,
-                                 std::min(c.chunks, divide_up(wanted_tasks, c.parts)));
+  c.groups = even_groups(c.chunks, std::clamp<int64_t>(samples * positions / positions_of_task, 1,
+                                                       std::min(c.chunks, divide_up(wanted_tasks, c.parts))));
   return c;
 }
 
@@ -160,6 +169,7 @@ bool add_bands(const ConvolutionCall& call, const std::vector<ConvolutionCall>& 
 
 bool run_convolution_weight(const ConvolutionCall& call) {
   if (!call.is_possible()) return false;
+  if (is_pointwise_gemm(call)) return run_pointwise_gemm(call), true;
   const Cut whole = cut(call);
   // Adding up another sum costs as much as some windows.
   const int64_t by_windows = call.samples() * call.positions() / 512,

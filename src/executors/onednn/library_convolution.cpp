@@ -63,11 +63,6 @@ bool lies_plainly(const TensorImpl& t) {
   return t.strides[1] == 1 && is_dense(2, n - 1, t.sizes[1]) > 0;
 }
 
-bool has_avx512() {
-  const int isa = dnnl_get_effective_cpu_isa();
-  return (isa & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
-}
-
 Tensor plain(const Tensor& t) {
   if (lies_plainly(*t.impl())) return t;
   Tensor copy = make_tensor(t.impl()->sizes, t.impl()->dtype);
@@ -96,6 +91,11 @@ void ConvolutionCall::set_numbers(const Argument& strides, const Argument& paddi
     copy_elements(weight, copy);
     weight = copy;
   }
+}
+
+bool library_has_avx512() {
+  const int isa = dnnl_get_effective_cpu_isa();
+  return (isa & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
 }
 
 bool ConvolutionCall::is_possible() const {
@@ -135,7 +135,7 @@ int64_t ConvolutionCall::parts_for_cache(int64_t elements, int64_t max_elements,
 }
 
 bool ConvolutionCall::is_faster_with_channels_last() const {
-  if (source.impl()->dtype != Dtype::f32 || groups > 1 || !has_avx512()) return false;
+  if (source.impl()->dtype != Dtype::f32 || groups > 1 || !library_has_avx512()) return false;
   const Sizes& sizes = weight.impl()->sizes;
   bool has_stride = false;
   int64_t taps = 1;

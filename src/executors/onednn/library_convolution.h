@@ -9,6 +9,9 @@
 
 namespace fulgurite {
 
+/// Returns true if the library uses AVX-512 on this CPU.
+bool library_has_avx512();
+
 /// A convolution, or one of its gradients, on this call's tensors. The windows of `source` times `weight` make
 /// `destination`; the pass says which of the three is computed from the other two.
 struct ConvolutionCall {
