@@ -1,5 +1,9 @@
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
+
+#include <fulgurite/fulgurite.h>
 
 #include "executors/fused.h"
 
@@ -72,4 +76,22 @@ TEST("largest elements of windows of every width, stride and dilation, with equa
                                {7, columns, 2, 2, 0, 3},
                                {7, columns, 2, 1, 0, 4}})
         expect_pooled(p, dtype);
+}
+
+TEST("maxima without indices are those with them: the first of equal zeros, and NaN") {
+  std::vector<float> elements(static_cast<size_t>(3 * 5 * 28 * 30));
+  for (size_t i = 0; i < elements.size(); ++i)
+    elements[i] = i % 7 == 0 ? std::nanf("") : i % 5 == 4 ? 0.0F : i % 11 == 3 ? -0.0F : -static_cast<float>(i % 3);
+  const Tensor x = tensor(elements).reshape({3, 5, 28, 30});
+  for (const int64_t kernel : {2, 3})
+    for (const int64_t stride : {1, 2, 3}) {
+      const auto compiled = jit([=](Tensor t) { return nn::max_pool2d(t, kernel, stride); });
+      const std::vector<float> values = compiled(x).to_vector<float>(),
+                               expected =
+                                   std::get<0>(nn::max_pool2d_with_indices(x, kernel, stride)).to_vector<float>();
+      const auto is_same = [](float a, float b) {
+        return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b) || (std::isnan(a) && std::isnan(b));
+      };
+      expect(std::ranges::equal(values, expected, is_same), "a value differs");
+    }
 }

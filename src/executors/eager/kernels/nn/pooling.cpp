@@ -144,6 +144,10 @@ class LargestOfWindows {
         for (int64_t k = 0; k < run_.elements; ++k) {
           const int64_t offset = (i * height_ + j) * width_ + window.begin + k * window.step;
           const Floats value = load_within<stride>(elements + offset, count);
+          if constexpr (!has_places) {
+            largest = maximum(value, largest);  // of equal ones the first
+            continue;
+          }
           // One after the other: the compiler would join the two masks in vectors of lanes.
           for (const Ints& is_taken : {largest < value, value != value}) {
             largest = select(is_taken, value, largest);
