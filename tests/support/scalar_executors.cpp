@@ -101,7 +101,7 @@ struct Gemms {
   }
   static ImplementationRef implementation(const Implementation& given, const Vectors& vectors,
                                           const codegen::KernelSource& source, const codegen::CompiledKernel& code) {
-    return make_fusion<Kernel>(given, executor, vectors.product(), source.text, code);
+    return make_fusion<Kernel>(given, executor, vectors.gemm(), source.text, code);
   }
 };
 

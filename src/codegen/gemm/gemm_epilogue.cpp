@@ -57,10 +57,10 @@ class EpilogueLowering {
 
  private:
   int count() const { return static_cast<int>(kernel_.values.size()); }
-  int gemm_id() const { return ops_.product->outputs.read()[0].tensor().id; }
+  int gemm_id() const { return ops_.gemm->outputs.read()[0].tensor().id; }
   /// The GEMM's dtype if its result is rounded to 16 bits.
   std::optional<Dtype> rounded_number() const {
-    const Dtype dtype = ops_.product->outputs.read()[0].tensor().dtype;
+    const Dtype dtype = ops_.gemm->outputs.read()[0].tensor().dtype;
     return ops_.rounds && is_half(dtype) ? std::optional(dtype) : std::nullopt;
   }
   int last_dimension() const { return 1 << (kernel_.dimensions - 1); }
@@ -101,7 +101,7 @@ class EpilogueLowering {
     if (ops_.stores_gemm) {
       values.push_back(-1);
       out_.results.push_back(gemm_id());
-      out_.epilogue.results.push_back(ops_.product->outputs.read()[0].tensor().dtype);
+      out_.epilogue.results.push_back(ops_.gemm->outputs.read()[0].tensor().dtype);
     }
     for (size_t k = 0; k < kernel_.outputs.size(); ++k) {
       const auto is_output = [&](const KernelValue& value) { return value.output == static_cast<int>(k); };
@@ -137,7 +137,7 @@ class EpilogueLowering {
       epilogue.values.push_back(bias_value(*ops_.bias, rounded_number()));
     }
     if (!has_bias && !rounded_number()) return;
-    gemm_ = add({.name = std::string(ops_.product->symbol->name()),
+    gemm_ = add({.name = std::string(ops_.gemm->symbol->name()),
                  .expression = biased(has_bias, rounded_number()),
                  .values = values_of_biased(has_bias)});
   }

@@ -23,7 +23,7 @@ SmallVector<int, 4> values_of_biased(bool has_bias);
 
 /// Elementwise ops that follow a GEMM.
 struct EpilogueOps {
-  const BoundSymbol* product = nullptr;
+  const BoundSymbol* gemm = nullptr;
   std::optional<Dtype> bias;  // of the GEMM
   bool stores_gemm = false;   // its result has other users too
   bool rounds = true;         // false: 16-bit values inside may have excess precision

@@ -140,16 +140,16 @@ std::vector<CompiledGemm> compile_gemms(std::span<const GemmForm> forms, Instruc
   std::vector<CompiledGemm> out;
   for (size_t i = 0; i < forms.size(); ++i) {
     const KernelSource &packing = functions.source(2 * i), &multiplying = functions.source(2 * i + 1);
-    CompiledGemm& product = out.emplace_back();
-    product.pack = functions.function(2 * i);
-    product.multiply = functions.function(2 * i + 1);
-    product.unit = unit_of(forms[i], instructions);
-    product.tiles = tiles_of(product.unit, instructions);
-    product.text = packing.text + multiplying.text;
-    product.pack_library = functions.library(2 * i);
-    product.multiply_library = functions.library(2 * i + 1);
-    product.pack_name = packing.name;
-    product.multiply_name = multiplying.name;
+    CompiledGemm& gemm = out.emplace_back();
+    gemm.pack = functions.function(2 * i);
+    gemm.multiply = functions.function(2 * i + 1);
+    gemm.unit = unit_of(forms[i], instructions);
+    gemm.tiles = tiles_of(gemm.unit, instructions);
+    gemm.text = packing.text + multiplying.text;
+    gemm.pack_library = functions.library(2 * i);
+    gemm.multiply_library = functions.library(2 * i + 1);
+    gemm.pack_name = packing.name;
+    gemm.multiply_name = multiplying.name;
   }
   return out;
 }

@@ -45,13 +45,13 @@ std::unordered_set<std::string> names_in(std::string_view text) {
 
 }  // namespace
 
-std::string kernel_header(bool wide, bool angles, bool product) {
+std::string kernel_header(bool wide, bool angles, bool gemm) {
   std::string out = without_directives(vector_text) + without_directives(memory_text) + without_directives(math_text);
   if (angles) out += without_directives(angles_text);
   out += without_directives(activations_text) + without_directives(launch_text) + without_directives(stream_text) +
          without_directives(integers_text) + without_directives(rows_text) + without_directives(reductions_text);
   if (wide) out += without_directives(wide_text);
-  if (product)
+  if (gemm)
     out += without_directives(transpose_text) + without_directives(amx_text) + without_directives(gemm_units_text) +
            without_directives(gemm_register_tiles_text) + without_directives(gemm_microkernel_text);
   return out;

@@ -77,7 +77,7 @@ void Kernel::run(std::span<const Tensor> inputs, std::span<const Tensor> results
 }
 
 GemmLayout layout_of(const fused_gemm::GemmKernel& kernel) {
-  const codegen::GemmForm& form = kernel.product().form;
+  const codegen::GemmForm& form = kernel.gemm().form;
   const kernels::GemmTiles& tiles = kernel.tiles();
   std::vector<GemmOperand> operands;
   for (const codegen::GemmEpilogue::Operand& operand : form.epilogue.operands)
@@ -87,7 +87,7 @@ GemmLayout layout_of(const fused_gemm::GemmKernel& kernel) {
           form.number,
           form.epilogue.results,
           std::move(operands),
-          kernel.product().is_linear,
+          kernel.gemm().is_linear,
           {tiles.tile_rows, tiles.panel_rows, tiles.step_depth, tiles.slice_steps, tiles.several_steps,
            tiles.block_rows, tiles.packed_numbers}};
 }
@@ -102,8 +102,7 @@ Gemm::Gemm(void (*pack)(), void (*multiply)(), const GemmLayout& layout)
         "repro` writes has them");
   if (results_ + layout.operands.size() > codegen::max_gemm_matrices || results_ == 0)
     throw UserError(text::cat("Gemm: the layout has ", results_, " results and ", layout.operands.size(),
-                              " operands beside the product's, the most are ", codegen::max_gemm_matrices,
-                              " together"));
+                              " operands beside the GEMM's, the most are ", codegen::max_gemm_matrices, " together"));
   codegen::amx_is_usable();  // requests AMX from the system, if the kernels use it
   codegen::CompiledGemm kernels;
   kernels.pack = reinterpret_cast<kernels::GemmFunction>(pack);
@@ -119,7 +118,7 @@ Gemm::Gemm(void (*pack)(), void (*multiply)(), const GemmLayout& layout)
 
 void Gemm::run(std::span<const Tensor> inputs, std::span<const Tensor> results) const {
   if (inputs.size() != inputs_ || results.size() != results_)
-    throw UserError(text::cat("Gemm::run: the product has ", inputs_, " inputs and ", results_, " outputs, got ",
+    throw UserError(text::cat("Gemm::run: the GEMM has ", inputs_, " inputs and ", results_, " outputs, got ",
                               inputs.size(), " and ", results.size()));
   run_fusion(*static_cast<const fused_gemm::GemmKernel*>(made_.get()), inputs, results);
 }

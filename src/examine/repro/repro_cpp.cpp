@@ -154,7 +154,7 @@ class KernelPartWriter final : public FusedKernelVisitor {
                 text::cat("examine::Kernel fusion(kernel::", program_.kernel_name, ", layout)")};
   }
   void visit(const fused_gemm::GemmKernel& kernel) override {
-    written_ = {kernel_section(kernel.text(), codegen::header_parts(kernel.product().form.epilogue), true),
+    written_ = {kernel_section(kernel.text(), codegen::header_parts(kernel.gemm().form.epilogue), true),
                 layout_text(layout_of(kernel)),
                 text::cat("examine::Gemm fusion(kernel::", kernel.pack_name(), ", kernel::", kernel.multiply_name(),
                           ", layout)")};

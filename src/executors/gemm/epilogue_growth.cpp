@@ -183,10 +183,10 @@ std::optional<Epilogue> EpilogueFusion::lowered(std::optional<Dtype> bias) {
     return std::ranges::any_of(uses_.consumers(value.tensor().id), [&](int consumer) { return !is_inside(consumer); });
   };
   codegen::EpilogueOps given;
-  given.product = &trace_.bound_symbols[gemm_];
+  given.gemm = &trace_.bound_symbols[gemm_];
   given.bias = bias;
   given.rounds = !allow_excess_precision_;
-  given.stores_gemm = is_used_outside(given.product->outputs.read()[0]);
+  given.stores_gemm = is_used_outside(given.gemm->outputs.read()[0]);
   for (const int op : ops_) {
     given.loop_nest.ops.push_back(&trace_.bound_symbols[op]);
     const Value& value = trace_.bound_symbols[op].outputs.read()[0];
@@ -194,22 +194,22 @@ std::optional<Epilogue> EpilogueFusion::lowered(std::optional<Dtype> bias) {
   }
   Epilogue epilogue{ops_, codegen::lower_epilogue(given, expressions_)};
   if (epilogue.lowered.reason.empty()) return epilogue;
-  std::string missed_reason = text::cat(
-      given.product->symbol->name(), " (", proxy_name(given.product->outputs.read()[0]), ") does not compute ",
-      text::join(given.loop_nest.ops, [](const BoundSymbol* op) { return op->symbol->name(); }), ": ",
-      epilogue.lowered.reason);
+  std::string missed_reason =
+      text::cat(given.gemm->symbol->name(), " (", proxy_name(given.gemm->outputs.read()[0]), ") does not compute ",
+                text::join(given.loop_nest.ops, [](const BoundSymbol* op) { return op->symbol->name(); }), ": ",
+                epilogue.lowered.reason);
   if (std::ranges::find(missed_fusions_, missed_reason) == missed_fusions_.end())
     missed_fusions_.push_back(std::move(missed_reason));
   return std::nullopt;
 }
 
-std::optional<Epilogue> EpilogueFusion::grow(int product, int group, std::optional<Dtype> bias) {
-  gemm_ = product;
+std::optional<Epilogue> EpilogueFusion::grow(int gemm, int group, std::optional<Dtype> bias) {
+  gemm_ = gemm;
   group_ = group;
   ops_.clear();
   merges_.clear();
   taken_.clear();
-  for (bool grows = absorb_consumers(trace_.bound_symbols[product].outputs.read()[0]); grows;) {
+  for (bool grows = absorb_consumers(trace_.bound_symbols[gemm].outputs.read()[0]); grows;) {
     grows = absorb_producers();
     for (const int op : std::vector<int>(ops_))
       grows = absorb_consumers(trace_.bound_symbols[op].outputs.read()[0]) || grows;

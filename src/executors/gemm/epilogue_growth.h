@@ -40,7 +40,7 @@ class EpilogueFusion {
   }
 
   /// The epilogue of the GEMM at op `product`, in group number `group`. Nullopt if no epilogue is profitable.
-  std::optional<Epilogue> grow(int product, int group, std::optional<Dtype> bias);
+  std::optional<Epilogue> grow(int gemm, int group, std::optional<Dtype> bias);
   /// The reasons why epilogues that seemed profitable were not fused.
   const std::vector<std::string>& missed_fusions() const { return missed_fusions_; }
 

@@ -116,11 +116,11 @@ class GemmFusions {
   void add(int op) {
     const BoundSymbol& bound = trace_.bound_symbols[op];
     fuser::FusionGroup group;
-    GemmOp product;
-    product.is_linear = bound.symbol->semantics.matrix_product == MatrixProduct::transposed;
-    product.form.number = bound.outputs.read()[0].tensor().dtype;
-    product.form.left = take_operand(bound.args.read()[0], group);
-    product.form.right = take_operand(bound.args.read()[1], group);
+    GemmOp gemm;
+    gemm.is_linear = bound.symbol->semantics.matrix_product == MatrixProduct::transposed;
+    gemm.form.number = bound.outputs.read()[0].tensor().dtype;
+    gemm.form.left = take_operand(bound.args.read()[0], group);
+    gemm.form.right = take_operand(bound.args.read()[1], group);
     std::optional<Dtype> bias;
     if (bound.args.size() > 2 && bound.args.read()[2].is_tensor()) bias = take_operand(bound.args.read()[2], group);
     group.ops.push_back(op);
@@ -128,13 +128,13 @@ class GemmFusions {
     const int conversion = conversion_of_result(result);
     if (conversion >= 0) group.ops.push_back(conversion);
     group.results = {conversion >= 0 ? trace_.bound_symbols[conversion].outputs.read()[0] : result};
-    product.form.epilogue =
+    gemm.form.epilogue =
         codegen::plain_epilogue(group.results[0].tensor().dtype, bias,
-                                allow_excess_precision_ ? std::nullopt : std::optional(product.form.number));
+                                allow_excess_precision_ ? std::nullopt : std::optional(gemm.form.number));
     for (const int inside : group.ops) groups_.group_of[inside] = static_cast<int>(groups_.groups.size());
     std::ranges::sort(group.ops);
     groups_.groups.push_back(std::move(group));
-    gemms_.push_back(product);
+    gemms_.push_back(gemm);
     ops_.push_back(conversion >= 0 ? -1 : op);
     biases_.push_back(bias);
   }

@@ -13,33 +13,33 @@ namespace fulgurite::fused_gemm {
 /// GEMMs with their kernels, so that equal ones are shared. Traces and programs own them.
 class GemmImplementations {
  public:
-  std::vector<ImplementationRef> get(std::span<const GemmOp> products) {
+  std::vector<ImplementationRef> get(std::span<const GemmOp> gemms) {
     std::vector<codegen::GemmForm> forms;
-    for (const GemmOp& product : products) forms.push_back(product.form);
+    for (const GemmOp& gemm : gemms) forms.push_back(gemm.form);
     std::vector<codegen::CompiledGemm> kernels = codegen::compile_gemms(forms);
     std::vector<ImplementationRef> out;
     const std::lock_guard lock(mutex_);
     std::erase_if(entries_, [](const std::weak_ptr<const Entry>& entry) { return entry.expired(); });
-    for (size_t i = 0; i < kernels.size(); ++i) out.push_back(get(products[i], std::move(kernels[i])));
+    for (size_t i = 0; i < kernels.size(); ++i) out.push_back(get(gemms[i], std::move(kernels[i])));
     return out;
   }
 
  private:
   struct Entry {
-    Entry(const GemmOp& of, codegen::CompiledGemm kernels) : product(of), kernel(of, std::move(kernels)) {
+    Entry(const GemmOp& of, codegen::CompiledGemm kernels) : gemm(of), kernel(of, std::move(kernels)) {
       implementation.executor = "gemm";
       implementation.fusion = &kernel;
     }
-    const GemmOp product;
+    const GemmOp gemm;
     const GemmKernel kernel;
     Implementation implementation;
   };
 
-  ImplementationRef get(const GemmOp& product, codegen::CompiledGemm kernels) {
+  ImplementationRef get(const GemmOp& gemm, codegen::CompiledGemm kernels) {
     for (const std::weak_ptr<const Entry>& known : entries_)
-      if (const std::shared_ptr<const Entry> entry = known.lock(); entry && entry->product == product)
+      if (const std::shared_ptr<const Entry> entry = known.lock(); entry && entry->gemm == gemm)
         return std::shared_ptr<const Implementation>(entry, &entry->implementation);
-    const auto entry = std::make_shared<const Entry>(product, std::move(kernels));
+    const auto entry = std::make_shared<const Entry>(gemm, std::move(kernels));
     entries_.push_back(entry);
     return std::shared_ptr<const Implementation>(entry, &entry->implementation);
   }
@@ -66,8 +66,8 @@ bool GemmKernel::may_overwrite(size_t, size_t argument) const {
   return argument >= 2 && !gemm_.form.epilogue.operands[argument - 2].is_row;
 }
 
-std::vector<ImplementationRef> gemm_implementations(std::span<const GemmOp> products) {
-  return context().gemm_kernels.get().get(products);
+std::vector<ImplementationRef> gemm_implementations(std::span<const GemmOp> gemms) {
+  return context().gemm_kernels.get().get(gemms);
 }
 
 }  // namespace fulgurite::fused_gemm

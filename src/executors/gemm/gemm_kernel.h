@@ -19,7 +19,7 @@ struct GemmOp {
 /// A GEMM with compiled kernels.
 class GemmKernel final : public FusedKernel {
  public:
-  GemmKernel(const GemmOp& product, codegen::CompiledGemm kernels) : gemm_(product), kernels_(std::move(kernels)) {}
+  GemmKernel(const GemmOp& gemm, codegen::CompiledGemm kernels) : gemm_(gemm), kernels_(std::move(kernels)) {}
   void run(Arguments, std::span<const Tensor> results) const override;
   std::string_view text() const override { return kernels_.text; }
   bool may_overwrite(size_t result, size_t argument) const override;
@@ -27,7 +27,7 @@ class GemmKernel final : public FusedKernel {
   std::string ir_text() const override;
   int64_t packed_step_depth() const override { return kernels_.tiles.step_depth; }
   void accept(FusedKernelVisitor&) const override;
-  const GemmOp& product() const { return gemm_; }
+  const GemmOp& gemm() const { return gemm_; }
   const kernels::GemmTiles& tiles() const { return kernels_.tiles; }
   codegen::GemmUnit unit() const { return kernels_.unit; }
   /// The names of the functions in the text: for packing, and for multiplying.

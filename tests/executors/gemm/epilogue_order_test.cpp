@@ -6,7 +6,7 @@
 using namespace fulgurite;
 using namespace fulgurite::test;
 
-TEST("what a product reads itself is made before it, whoever else reads it") {
+TEST("the operands of a GEMM are computed before it, even if later ops read them too") {
   if (!fused_gemm::is_profitable_on_this_cpu(Dtype::bf16)) return;
   manual_seed(7);
   const NoGrad no_grad;

@@ -22,7 +22,7 @@ void expect_relative(const Tensor& actual, const Tensor& expected, double tolera
 
 }  // namespace
 
-TEST("an activation is computed in the product before it, and what a backward needs is stored too") {
+TEST("an activation is computed in the GEMM before it, and the values for a backward are stored too") {
   if (!fused_gemm::is_profitable_on_this_cpu(Dtype::bf16)) return;
   manual_seed(5);
   const auto layer = [](Tensor x, Tensor weight, Tensor bias) {
@@ -98,7 +98,7 @@ extern "C" void multiply_bf16_add_f32_gelu_to_bf16(const GemmLaunch& launch, lon
 )");
 }
 
-TEST("an activation's gradient is computed in the product that makes its cotangent, and what is recomputed beside it") {
+TEST("an activation's gradient is computed in the GEMM that makes its cotangent, with recomputed values") {
   if (!fused_gemm::is_profitable_on_this_cpu(Dtype::bf16)) return;
   manual_seed(6);
   const auto network = [](Tensor x, Tensor first, Tensor bias, Tensor second) {
@@ -262,7 +262,7 @@ std::vector<Tensor> backward_fn(SavedForBackward saved_for_backward, std::vector
 )");
 }
 
-TEST("what is computed of a product and others alike is read and stored beside it") {
+TEST("values computed from a GEMM and from other ops are read and stored by its epilogue") {
   if (!fused_gemm::is_profitable_on_this_cpu(Dtype::bf16)) return;
   manual_seed(7);
   const NoGrad no_grad;
@@ -343,7 +343,7 @@ extern "C" void multiply_bf16_gt_mul_sub_where_to_f32(const GemmLaunch& launch, 
 )");
 }
 
-TEST("nothing is taken into a product that would have to wait for another one, or that pays nowhere") {
+TEST("an epilogue has no op that depends on another GEMM, and none that is unprofitable") {
   if (!fused_gemm::is_profitable_on_this_cpu(Dtype::bf16)) return;
   manual_seed(8);
   const NoGrad no_grad;

@@ -1,4 +1,4 @@
-// Ops of a trace that the executor `products` claims, and how the trace prints them.
+// Ops of a trace that the executor `gemm` claims, and how the trace prints them.
 #include "executors/fuser/fused.h"
 #include "executors/gemm/cost_model.h"
 #include "support/test.h"
@@ -43,7 +43,7 @@ TEST("kernel_source shows a GEMM in scalar form, and its IR") {
   expect(source_has(examine::KernelForm::ir, "right: f32, rounded to bf16\n"));
 }
 
-TEST("a layer under autocast reads its f32 weight and bias in the product") {
+TEST("a GEMM under autocast reads the layer's f32 weight and bias") {
   if (!fused_gemm::is_profitable_on_this_cpu(Dtype::bf16)) return;
   manual_seed(5);
   const Tensor x = randn({4, rows / 4, features}).to(Dtype::bf16), weight = randn({columns, features}) * 0.1,
@@ -89,7 +89,7 @@ Tensor computation(Tensor t_0, Tensor t_1, Tensor t_2) {
 )");
 }
 
-TEST("both products of the backward are taken, and the gradient of an f32 weight is never rounded") {
+TEST("both matmuls of the backward are claimed, and the gradient of an f32 weight is not rounded") {
   if (!fused_gemm::is_profitable_on_this_cpu(Dtype::bf16)) return;
   manual_seed(6);
   Tensor x = randn({4, rows / 4, features}).to(Dtype::bf16), weight = randn({rows, features}) * 0.1,
@@ -178,7 +178,7 @@ std::vector<Tensor> backward_fn(SavedForBackward saved_for_backward, std::vector
 )");
 }
 
-TEST("small products, and those of dtypes for which nothing is faster than oneDNN on this CPU, are left alone") {
+TEST("small matmuls, and those of dtypes for which oneDNN is faster on this CPU, are not claimed") {
   const NoGrad no_grad;
   const auto f = jit([](Tensor a, Tensor b) { return matmul(a, b); });
   for (const Dtype dtype : {Dtype::bf16, Dtype::f16, Dtype::f32, Dtype::f64}) {
@@ -190,7 +190,7 @@ TEST("small products, and those of dtypes for which nothing is faster than oneDN
   }
 }
 
-TEST("a layer of f32 is a product with its bias, where that pays") {
+TEST("a layer of f32 is a GEMM with its bias if that is profitable") {
   if (!fused_gemm::is_profitable_on_this_cpu(Dtype::f32)) return;
   manual_seed(7);
   const NoGrad no_grad;
@@ -210,7 +210,7 @@ extern "C" void multiply_f32_add_f32_to_f32(const GemmLaunch& launch, long first
 )");
 }
 
-TEST("a product of rows that cannot be told as steps through the memory reads a copy of them") {
+TEST("a GEMM reads a copy of rows that have no common stride") {
   if (!fused_gemm::is_profitable_on_this_cpu(Dtype::bf16)) return;
   const NoGrad no_grad;
   const Tensor x = transpose(randn({8, 200, 6, 64}).to(Dtype::bf16), 1, 2),

@@ -118,7 +118,7 @@ void expect_gemm(const PlainForm& form, int64_t rows, int64_t columns, int64_t d
 
 }  // namespace
 
-TEST("products of odd sizes, wherever their operands' numbers lie") {
+TEST("GEMMs of odd sizes, with operands of any strides") {
   const EmulatedAmx unit;
   manual_seed(1);
   const NoGrad no_grad;
@@ -185,7 +185,7 @@ TEST("numbers that are not finite stay where they are") {
   }
 }
 
-TEST("products have the same bits on any number of threads, and rows the same bits in any product") {
+TEST("GEMMs have the same bits on any number of threads, and rows the same bits in any GEMM") {
   const EmulatedAmx unit;
   manual_seed(4);
   const NoGrad no_grad;
@@ -227,7 +227,7 @@ codegen::LoweredEpilogue gelu_epilogue(Dtype dtype, const std::string& approxima
   if (!is_gradient) lines.bias = Dtype::f32;
   lines.stores_gemm = !is_gradient;
   for (const BoundSymbol& bound : trace.bound_symbols) {
-    if (bound.symbol->name() == "linear" || bound.symbol->name() == "matmul") lines.product = &bound;
+    if (bound.symbol->name() == "linear" || bound.symbol->name() == "matmul") lines.gemm = &bound;
     if (!bound.symbol->name().starts_with("gelu")) continue;
     lines.loop_nest.ops.push_back(&bound);
     lines.loop_nest.results.push_back(bound.outputs.read()[0]);
@@ -323,11 +323,11 @@ TEST("epilogues are computed of whole sums by all instructions, and the library 
           if (instructions.set == codegen::InstructionSet::avx512) continue;
           expect(codegen::compile_gemms({&form, 1}, instructions)[0].multiply !=
                      codegen::compile_gemms({&form, 1}, instructions, true)[0].multiply,
-                 "the library lacks a product");
+                 "the library lacks a GEMM");
         }
 }
 
-TEST("the library's products have the bits of those that are generated") {
+TEST("prebuilt GEMMs have the bits of generated ones") {
   const EmulatedAmx unit;
   manual_seed(5);
   const NoGrad no_grad;
@@ -350,7 +350,7 @@ TEST("the library's products have the bits of those that are generated") {
       const GemmForm whole = form;
       const CompiledGemm taken = codegen::compile_gemms({&whole, 1}, instructions)[0],
                          made = codegen::compile_gemms({&whole, 1}, instructions, true)[0];
-      expect(taken.pack != made.pack && taken.multiply != made.multiply, "the library lacks a product");
+      expect(taken.pack != made.pack && taken.multiply != made.multiply, "the library lacks a GEMM");
     }
   }
 }
