@@ -86,7 +86,7 @@ TEST("nothing is kept between forward and backward but the arguments and the res
   expect_less(bytes_in_use(), after_backward);
 }
 
-TEST("arguments that nobody else holds are all that is kept") {
+TEST("only arguments without another owner are kept") {
   const int64_t size = 64 * 1024;
   const Tensor x = leaf({size});
   const auto run = [&] { return checkpoint(deep)(checkpoint(deep)(exp(x))); };
@@ -103,7 +103,7 @@ TEST("arguments that nobody else holds are all that is kept") {
   expect(kept_nested < size * 4 + 8192, "nested: " + std::to_string(kept_nested) + " bytes");
 }
 
-TEST("what is recomputed is let go of as nodes end") {
+TEST("recomputed values are freed as nodes end") {
   const int64_t size = 64 * 1024;
   const Tensor x = leaf({size});
   sum(checkpoint(deep)(x)).backward();
@@ -287,7 +287,7 @@ TEST("a gradient taken inside a checkpointed function") {
   expect_near(run(checkpoint(body)), run(body), 1e-6);
 }
 
-TEST("where nothing records, a checkpointed function is the function") {
+TEST("without recording a checkpointed function is the function") {
   int runs = 0;
   const auto f = checkpoint([&](Tensor x) {
     ++runs;

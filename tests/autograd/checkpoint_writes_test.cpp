@@ -69,7 +69,7 @@ TEST("a checkpoint inside a checkpoint writes once") {
   expect_near(x.grad().item<float>(), 6 * std::exp(4.0), 1e-3);
 }
 
-TEST("what a checkpoint makes inside may be written in place") {
+TEST("values inside a checkpoint may be written in place") {
   const Tensor x = tensor({1.0, -2.0}).requires_grad_();
   const auto f = checkpoint([](Tensor given) {
     const Tensor y = given * 2.0;

@@ -130,7 +130,7 @@ TEST("a leaf's gradient and flag are checked") {
   expect(!(x * 2).requires_grad());
 }
 
-TEST("what backward freed another thread cannot use either") {
+TEST("a graph freed by backward is an error in another thread too") {
   const Tensor x = leaf({1, 2});
   const Tensor loss = sum(exp(x));
   loss.backward();

@@ -95,7 +95,7 @@ struct Careful {  // asks for what it saved only where it needs it
 
 }  // namespace
 
-TEST("what a backward does not ask for may have been freed") {
+TEST("tensors that a backward does not read may have been freed") {
   const Tensor x = leaf({2}), constant = tensor({3.0});
   const Tensor y = autograd::apply<Careful>(constant, x);
   y.backward();

@@ -67,7 +67,7 @@ TEST("hooks before and after a node replace its gradients, and a handle takes on
   expect_near(values(x.grad()), {3, 3});
 }
 
-TEST("what a hook gives must fit") {
+TEST("the result of a hook must have the gradient's form") {
   const Tensor x = leaf({1, 2});
   {
     const Tensor y = exp(x);
@@ -217,7 +217,7 @@ TEST("nodes have PyTorch's names and numbers") {
   expect_equal(order, "exp cos sin ");
 }
 
-TEST("where no gradient arrives the hooks of nodes run, and those of tensors do not") {
+TEST("without a gradient the hooks of nodes run, and those of tensors do not") {
   const Tensor a = leaf({1}), b = leaf({2});
   std::string order;
   const auto say = [&order](const char* what) {

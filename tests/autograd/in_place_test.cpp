@@ -35,7 +35,7 @@ TEST("an in-place operator gives the tensor a new history") {
   expect_near(values(x.grad()), {3, 5});  // (x + 1) x
 }
 
-TEST("what a value without history overwrites has a gradient of zeros, as in PyTorch") {
+TEST("elements overwritten by a value without history have a gradient of zeros, as in PyTorch") {
   const auto gradient_after = [](const auto& write) {
     const Tensor x = leaf({1, 2}), h = x * 2;
     write(h);

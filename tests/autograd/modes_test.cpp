@@ -59,7 +59,7 @@ TEST("anomaly detection names the line of the forward") {
   expect(std::isnan(values(x.grad())[0]));
 }
 
-TEST("what is saved can be kept in another form") {
+TEST("saved tensors can be kept in another form") {
   std::map<int, Tensor> store;
   int packed = 0, unpacked = 0;
   const Tensor x = leaf({1, 2}), w = leaf({3, 4});

@@ -18,7 +18,7 @@ Tensor base() { return tensor({1.0, -2.0, 3.0}) * 1.0; }
 
 }  // namespace
 
-TEST("what an expanded tensor repeats is not written, whatever the operator") {
+TEST("repeated elements of an expanded tensor are not written by any operator") {
   const std::vector<std::function<void(const Tensor&)>> writes = {
       [](const Tensor& x) { x.mul_(3.0); },
       [](const Tensor& x) {
@@ -87,7 +87,7 @@ TEST("windows that overlap are written where writing twice is as good as once, a
                overlap);
 }
 
-TEST("what is written into windows that overlap has the gradient of what it left there") {
+TEST("a write into overlapping windows has the gradient of the elements that it left") {
   const auto gradient = [](bool is_captured) {
     const Tensor w = tensor({5.0, 6.0, 7.0}).requires_grad_();
     const Tensor t = zeros({3}) * 1.0;
@@ -123,7 +123,7 @@ TEST("a list of views sees the history that their base was given since") {
   expect_near(w.grad().to_vector<float>(), {2, 2}, 0);
 }
 
-TEST("what is copied from a view has the history that its base was given since") {
+TEST("a copy of a view has the history that its base was given since") {
   const Tensor w = tensor({1.0, 2.0}).requires_grad_(), v = tensor({3.0, 4.0}).requires_grad_();
   const Tensor h = v * 1.0;
   const Tensor before = h(Slice(0, 1)), target = zeros({1});

@@ -111,7 +111,7 @@ TEST("a reentrant checkpoint repeats its draws, and gives back what its function
   expect_near(values(x.grad()), expected);
 }
 
-TEST("what a reentrant checkpoint cannot do is said") {
+TEST("unsupported uses of a reentrant checkpoint are errors") {
   const Tensor x = leaf({0.5, -1});
   const Function f = [](const Tensor& t) { return sin(t); };
   const char* asked = "checkpoint: with use_reentrant a backward that is asked for certain gradients only";

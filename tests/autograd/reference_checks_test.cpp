@@ -136,7 +136,7 @@ TEST("6: a saved tensor that was written") {
       "was saved at version 0; write into a clone, or after backward()");
 }
 
-TEST("7: three jitted pieces in one graph, and one piece three times") {
+TEST("7: three jitted subgraphs in one graph, and one subgraph three times") {
   const auto plus = jit([](Tensor t) { return t + 10; });
   const auto doubled = jit([](Tensor t) { return t * 2; });
   const auto summed = jit([](Tensor t) { return sum(t); });

@@ -86,7 +86,7 @@ TEST("hooks of all kinds run in the engine's order and see its gradients") {
   expect_equal(compiled_autograd::captures(), int64_t{1});
 }
 
-TEST("a hook is a line of the trace, and hooks that differ in what they do need one capture") {
+TEST("a hook is an op of the trace, and hooks with different actions need one capture") {
   compiled_autograd::reset();
   const auto scope = compiled_autograd::enable();
   const std::vector<std::function<Tensor(const Tensor&)>> hooks = {[](const Tensor& g) { return g + 10; },
@@ -166,7 +166,7 @@ struct Cube {
 };
 }  // namespace
 
-TEST("custom functions, jitted functions in pieces and checkpoints are part of a captured backward") {
+TEST("custom functions, jitted functions with graph breaks and checkpoints are part of a captured backward") {
   const auto run = [](bool breaks) {
     const auto f = jit([breaks](Tensor t) {
       const Tensor a = t + 10;

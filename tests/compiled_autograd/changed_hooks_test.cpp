@@ -116,7 +116,7 @@ TEST("traceable hooks that are added or taken away by a hook") {
   expect_both([&] { return run(false); }, {6, 6});
 }
 
-TEST("what happened before a hook was added happens once: hooks, retained gradients, leaves, callbacks") {
+TEST("hooks, retained gradients, leaves and callbacks before an added hook run once") {
   expect_both(
       [] {
         const Tensor x = tensor({1.0}).requires_grad_(), w = tensor({5.0}).requires_grad_();

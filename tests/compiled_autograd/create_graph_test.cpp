@@ -179,7 +179,7 @@ TEST("a gradient to start from may have a history too") {
       2);
 }
 
-TEST("what is recorded to be differentiated again is told like any capture") {
+TEST("a capture that is differentiated again is logged like any other") {
   compiled_autograd::reset();
   const auto scope = compiled_autograd::enable({.executors = {"eager"}});
   const Tensor x = tensor(std::vector<float>{2, 3}).requires_grad_();
@@ -206,7 +206,7 @@ Tensor compiled_backward(Tensor gradient_0, Tensor saved_0, Int size_0) {
 )");
 }
 
-TEST("where the engine refuses a second derivative, so it does captured") {
+TEST("a second derivative that the engine refuses is refused in a capture") {
   const auto run = [] {
     const Tensor x = tensor(std::vector<float>{2, 3}).requires_grad_();
     const Tensor first = autograd::grad(sum(autograd::apply<Once>(x) * x), x, {}, {.create_graph = true})[0];

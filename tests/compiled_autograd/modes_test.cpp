@@ -132,7 +132,7 @@ TEST("6: a saved tensor that was written is refused before anything is captured"
       0);
 }
 
-TEST("7: three jitted pieces are one capture, and the uses of one piece have names of their own") {
+TEST("7: three jitted subgraphs are one capture, and the uses of one subgraph have names of their own") {
   const auto plus = jit([](Tensor t) { return t + 10; });
   const auto doubled = jit([](Tensor t) { return t * 2; });
   const auto summed = jit([](Tensor t) { return sum(t); });
@@ -209,7 +209,7 @@ TEST("8: a NaN in a gradient is found, captured or not") {
       "SqrtBackward0 gave NaN for the gradient of its input 0", 1);
 }
 
-TEST("8: captured, the NaN's line of the backward and its parameter are named, and the user's line") {
+TEST("8: captured, the NaN's op of the backward and its parameter are named, and the user's line") {
   compiled_autograd::reset();
   const auto scope = compiled_autograd::enable();
   const DetectAnomaly detect;
@@ -267,7 +267,7 @@ std::string fail_and_try_again(
 
 }  // namespace
 
-TEST("where a hook throws, what ran before it is freed, and the rest of the graph is whole") {
+TEST("if a hook throws, the nodes before it are freed, and the rest of the graph is kept") {
   const auto squared = [](const Tensor& x) { return x * x; };
   const auto checkpointed = [](const Tensor& x) { return checkpoint([](Tensor t) { return sin(t) * t; })(x); };
   const auto on_tensor = [](const Tensor& y, const Tensor&, const std::function<void()>& fail) {
@@ -295,7 +295,7 @@ TEST("where a hook throws, what ran before it is freed, and the rest of the grap
     }
 }
 
-TEST("what a hook writes that a later node saved is refused at that node, captured or not") {
+TEST("a hook's write to a tensor that a later node saved is refused at that node, captured or not") {
   expect_same(
       [] {
         const Tensor x = leaf({1, 2});
@@ -333,7 +333,7 @@ TEST("hooks stay with the value before a write, in both modes") {
       "15.000000 3.000000 30.000000 ", 1);
 }
 
-TEST("what a value without history overwrites has a gradient of zeros, in both modes") {
+TEST("elements overwritten by a value without history have a gradient of zeros, in both modes") {
   expect_same(
       [] {
         const Tensor x = leaf({1, 2}), h = x * 2;

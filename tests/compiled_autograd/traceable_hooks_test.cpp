@@ -34,7 +34,7 @@ void expect_same(const std::function<std::vector<float>()>& run, int64_t capture
 
 }  // namespace
 
-TEST("a traceable hook's operators are lines of the trace, under the node") {
+TEST("a traceable hook's operators are ops of the trace, under the node") {
   expect_same(
       [] {
         const Tensor x = leaf({1, -2});
@@ -141,7 +141,7 @@ TEST("one capture of a traceable hook serves many sizes") {
   expect_equal(compiled_autograd::captures(), int64_t{1});
 }
 
-TEST("what a traceable hook computes is differentiated again") {
+TEST("the ops of a traceable hook are differentiated again") {
   expect_same(
       [] {
         const Tensor x = leaf({1, 2});

@@ -220,7 +220,7 @@ TEST("a hook is called from inside the graph") {
   expect_near(x.grad().to_vector<float>(), std::vector<float>(100, 11));
 }
 
-TEST("what changes in the graph's structure is captured again, and the log says where") {
+TEST("a changed graph is captured again, and the log says the difference") {
   compiled_autograd::reset();
   const Tensor x = randn({10}).requires_grad_();
   const std::vector<std::function<Tensor(Tensor, Tensor)>> operators = {

@@ -41,7 +41,7 @@ TEST("random changes draw from the generator, and from the default one without o
   expect_equal(equal(all(image), drawn), true);
 }
 
-TEST("every place of a random crop occurs, evenly") {
+TEST("every position of a random crop occurs, evenly") {
   std::map<float, int> found;
   Generator g(2);
   for (int i = 0; i < 900; ++i) ++found[RandomCrop({1, 1})(image, g)(0, 0, 0).item<float>()];

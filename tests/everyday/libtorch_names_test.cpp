@@ -16,7 +16,7 @@ std::vector<double> numbers(const Tensor& x) { return x.detach().to(kDouble).con
 
 }  // namespace
 
-TEST("creators take a dtype or a device in the place of options") {
+TEST("creators take a dtype or a device instead of options") {
   expect_equal(zeros({2}, kInt64).dtype(), kInt64);
   expect_equal(ones({2, 2}, kCPU).dtype(), kFloat32);
   expect_equal(full({2}, 3, kFloat64).dtype(), kFloat64);

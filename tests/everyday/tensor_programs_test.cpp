@@ -18,7 +18,7 @@ std::vector<double> numbers(const Tensor& x) { return x.detach().to(kDouble).con
 
 }  // namespace
 
-TEST("the largest element of each row and its place") {
+TEST("the largest element of each row and its index") {
   const auto [values, indices] = max(tensor({{1.0, 5.0, 2.0}, {7.0, 0.0, 3.0}}), 1);
   expect_equal(numbers(values), std::vector<double>{5, 7});
   expect_equal(indices.to_vector<int64_t>(), std::vector<int64_t>{1, 0});

@@ -111,7 +111,7 @@ TEST("a compiled model is differentiated") {
   expect_near(numbers(net.weight.grad()), compiled, 1e-5);
 }
 
-TEST("a condition on data ends a piece and is taken at every call") {
+TEST("a condition on data breaks the graph and is evaluated at each call") {
   const auto f = jit([](Tensor x) { return x.sum().item<double>() > 0 ? x * 2 : x - 1; });
   expect_equal(numbers(f(tensor({1.0}))), std::vector<double>{2});
   expect_equal(numbers(f(tensor({-1.0}))), std::vector<double>{-2});

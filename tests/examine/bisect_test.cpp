@@ -50,7 +50,7 @@ std::string text_of(const examine::Difference& difference) {
 
 }  // namespace
 
-TEST("bisect finds the line that another executor does wrong, not those that inherit it") {
+TEST("bisect finds the op that an executor computes wrongly, not its consumers") {
   register_faulty();
   const Trace t = canonical_order(trace(program, randn({3, 4}), randn({4, 5})));
   const std::vector<Tensor> inputs = examine::make_inputs(t);
@@ -65,7 +65,7 @@ TEST("bisect finds the line that another executor does wrong, not those that inh
   expect(text_of(*found).starts_with("line 2: auto t2 = sum(t1, {1}, true);: t2: element [0, 0] is "), text_of(*found));
 }
 
-TEST("bisect opens a fusion to the line inside") {
+TEST("bisect finds the op inside a fusion") {
   register_faulty();
   const Trace t = canonical_order(trace(program, randn({3, 4}), randn({4, 5})));
   const auto found = examine::bisect(t, examine::make_inputs(t), {"faulty_tanh"});
@@ -76,7 +76,7 @@ TEST("bisect opens a fusion to the line inside") {
   expect(found->fusion.starts_with("fusion"), found->fusion);
 }
 
-TEST("bisect takes an execution trace too, and says the place in it") {
+TEST("bisect takes an execution trace too, and says the op's position in it") {
   register_faulty();
   const auto f = jit(program, {.executors = {"onednn", "fuser"}});
   f(randn({3, 4}), randn({4, 5}));
@@ -144,7 +144,7 @@ BoundSymbol& op_named(Trace& trace, const std::string& name, size_t which = 0) {
 
 }  // namespace
 
-TEST("find_broken_pass names the pass, the line and what it was before: of the forward") {
+TEST("find_broken_pass names the pass, the op and its form before, of the forward") {
   expect_equal(broken_by([](Trace&) {}), std::string("none"));
   const std::string symbol = broken_by([](Trace& trace) { op_named(trace, "tanh").symbol = find_symbol("sin"); });
   expect(symbol.starts_with(
@@ -155,7 +155,7 @@ TEST("find_broken_pass names the pass, the line and what it was before: of the f
   expect(constant.find("auto t3 = sub(t2, 2.0);: t3: element [0, 0] is ") != std::string::npos, constant);
 }
 
-TEST("find_broken_pass names the line of the backward") {
+TEST("find_broken_pass names the op of the backward") {
   const std::string swapped = broken_by([](Trace& trace) {
     BoundSymbol& product = op_named(trace, "matmul", 4);  // two of the forward, then of the backward
     std::swap(product.args.change()[0], product.args.change()[1]);
@@ -164,7 +164,7 @@ TEST("find_broken_pass names the line of the backward") {
          swapped);
 }
 
-TEST("find_broken_pass names the line that uses what a dropped one made") {
+TEST("find_broken_pass names the op that reads a dropped op's result") {
   const std::string dropped = broken_by([](Trace& trace) {
     Trace out = trace;
     out.bound_symbols = {};

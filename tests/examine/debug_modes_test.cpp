@@ -24,7 +24,7 @@ bool has(const std::string& text, std::string_view part) { return text.find(part
 
 }  // namespace
 
-TEST("check_nan names the first line that makes a NaN of clean arguments, and the user's line") {
+TEST("check_nan names the first op that makes a NaN from clean arguments, and the user's line") {
   const auto f = jit(
       [](Tensor x) {
         const Tensor shifted = x - 1.0;
@@ -82,7 +82,7 @@ TEST("check_nan of a NaN that an argument brought says so of the result") {
   expect(has(error, "check_nan: element 0 of result 0 (cpu f32[2]) is NaN"), error);
 }
 
-TEST("verify_against_eager compares every line that another executor runs") {
+TEST("verify_against_eager compares every op that another executor runs") {
   OperatorExecutor faulty("wrong_exp");
   faulty.register_implementation(*find_symbol("exp"), [](Tensor x) { return exp(x) + 0.5; });
   register_executor(faulty);
@@ -103,7 +103,7 @@ TEST("verify_against_eager compares every line that another executor runs") {
   right(randn({8, 8}));
 }
 
-TEST("callbacks are told of every line of forward and backward") {
+TEST("callbacks are called for every op of forward and backward") {
   const auto f = jit([](Tensor x) { return sum(exp(x) * x); }, {.executors = {"eager"}});
   std::string reported;
   const auto watched = examine::with_callbacks(f, {.before =
@@ -122,7 +122,7 @@ TEST("callbacks are told of every line of forward and backward") {
   expect_equal(x.grad().to_vector<float>(), same.grad().to_vector<float>());
 }
 
-TEST("what callbacks give stands above the lines of the printed trace") {
+TEST("the results of callbacks are printed above the ops of the trace") {
   const auto f = jit([](Tensor x) { return exp(x) * 2.0; }, {.executors = {"eager"}});
   int calls = 0;
   const auto watched =
@@ -164,7 +164,7 @@ Tensor computation(Tensor t_0) {
                f(ones({3})).to_vector<float>());
 }
 
-TEST("what callbacks give of a backward stands in its trace") {
+TEST("the results of a backward's callbacks are printed in its trace") {
   const auto f =
       jit([](Tensor x) { return sum(exp(x)); }, {.executors = {"eager"}, .debug = {.associate_forward = true}});
   const auto watched = examine::with_callbacks(
@@ -206,7 +206,7 @@ void register_spoiled(const char* name, const std::function<void(Trace&)>& spoil
 
 }  // namespace
 
-TEST("verify_against_eager names the line inside a fusion whose later lines show it") {
+TEST("verify_against_eager names the op inside a fusion whose later ops show the difference") {
   register_spoiled("wrong_exp_inside", [](Trace& region) {
     for (BoundSymbol& bound : region.bound_symbols.change())
       if (bound.name() == "exp") bound.symbol = find_symbol("sin");
@@ -222,7 +222,7 @@ TEST("verify_against_eager names the line inside a fusion whose later lines show
   expect(has(error, "verify_against_eager: auto t1 = exp(t0); in fusion0 of computation: t1: element [0] is "), error);
 }
 
-TEST("a fusion's line that is right where it is the last, and wrong with the one that reads it, is found") {
+TEST("a fusion's op that is right as the last one, and wrong with its consumer, is found") {
   register_spoiled("wrong_neg_inside", [](Trace& region) {
     const auto lines = region.bound_symbols.read();
     if (std::ranges::none_of(lines, [](const BoundSymbol& bound) { return bound.name() == "mul"; })) return;
@@ -240,7 +240,7 @@ TEST("a fusion's line that is right where it is the last, and wrong with the one
   expect(has(error, "= neg(t_0); in fusion0 of computation: "), error);
 }
 
-TEST("what is written in place is written op by op too") {
+TEST("writes in place are done op by op too") {
   const auto update = [](Tensor x, Tensor y) {
     const Tensor old = x * 2.0;
     x.add_(y);

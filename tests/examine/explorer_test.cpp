@@ -74,7 +74,7 @@ TEST("the page has every stage of forward and backward, op by op") {
   expect_equal(first.back().integer, second.back().integer);
 }
 
-TEST("backward lines name the forward lines that they serve, fusions their parts and kernels") {
+TEST("backward ops name their forward ops, fusions their parts and kernels") {
   const auto f = jit(chain, {.executors = {"fuser"}});
   const Tensor x = randn({4, 6}).requires_grad_();
   sum(f(x, randn({4, 6}))).backward();
@@ -137,7 +137,7 @@ TEST("with a profile the stages as run have their costs, and memory is always th
 }
 
 TEST(
-    "pieces of a function with graph breaks have groups of their own; with symbols the stage for these sizes is the "
+    "subgraphs of a function with graph breaks have groups of their own; with symbols the stage for these sizes is the "
     "last") {
   const auto f = jit([](Tensor x) {
     const Tensor y = tanh(x);

@@ -58,7 +58,7 @@ TEST("values print as a trace shows them") {
   expect_equal(text_of(Value(1.5)), std::string("1.5"));
 }
 
-TEST("fusion_inputs are as they were in the last call: strides, offset, and who shares memory") {
+TEST("fusion_inputs are those of the last call: strides, offset, shared memory") {
   const auto f = jit(chain, fused);
   const Tensor x = randn({6, 4}), y = randn({10, 6});
   f(x.t(), y(Slice(3, 7)));
@@ -202,7 +202,7 @@ TEST("a report has the times of the last runs, without anything switched on befo
   expect(measured.last_runs.empty() && measured.microseconds > 0);
 }
 
-TEST("what is not there is said") {
+TEST("unknown names are errors") {
   const auto f = jit(chain);
   expect_error([&] { examine::fusion_names(f); }, "fusion_names: the function has not been called yet");
   f(randn({4, 6}), randn({4, 6}));

@@ -35,7 +35,7 @@ Trace chain() {
 
 }  // namespace
 
-TEST("memory counts what is alive after each line, the peak and its line") {
+TEST("memory counts live values after each op, the peak and its op") {
   const examine::MemoryReport report = examine::memory(chain());
   expect_equal(report.input_bytes, 72);
   expect_equal(bytes_of(report), std::vector<int64_t>{104, 136, 112, 80});
@@ -47,7 +47,7 @@ TEST("memory counts what is alive after each line, the peak and its line") {
   expect(report.saved.empty());
 }
 
-TEST("memory with deletions: a value lives until its line is deleted, an argument is its caller's") {
+TEST("memory with deletions: a value lives until its del, an argument belongs to the caller") {
   const examine::MemoryReport report = examine::memory(delete_last_used(chain()));
   // matmul, del(t_0, t_1), exp, del(t0), sum, del(t1), return
   expect_equal(bytes_of(report), std::vector<int64_t>{104, 104, 136, 104, 112, 80, 80});
@@ -97,7 +97,7 @@ TEST("memory of a view outlives the name of what it views") {
   expect_equal(bytes_of(examine::memory(trace)), std::vector<int64_t>{32, 32, 32, 32, 36, 20, 20});
 }
 
-TEST("memory of a line of several results, used and unused") {
+TEST("memory of an op of several results, used and unused") {
   const Trace trace = record({f32({2, 8})}, [](auto& x) -> std::vector<Tensor> {
     const auto [variance, mean] = var_mean(x[0], 1);
     return {mean};

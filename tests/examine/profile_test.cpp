@@ -37,7 +37,7 @@ std::string text_of(const auto& value) {
 
 }  // namespace
 
-TEST("a profile has a time for every line that runs, and they add up to no more than the step") {
+TEST("a profile has a time for every op that runs, and they add up to no more than the step") {
   const Arguments a;
   const auto f = jit(two_layers, {.executors = {"onednn", "fuser"}});
   const examine::Report report = examine::profile(f, a.x, a.w, a.v);
@@ -52,7 +52,7 @@ TEST("a profile has a time for every line that runs, and they add up to no more 
   expect_equal(line_of(report, "fusion0").operation, std::string("fusion: tanh, add"));
 }
 
-TEST("bytes and operations of a line are those of its tensors") {
+TEST("bytes and operations of an op are those of its tensors") {
   const Arguments a;
   const auto f = jit(two_layers, {.executors = {"onednn", "fuser"}});
   const examine::Report report = examine::profile(f, a.x, a.w, a.v);
@@ -109,7 +109,7 @@ TEST("tables hold all the time there is, by operator and by the user's line") {
   expect(std::ranges::any_of(lines, [](const auto& row) { return row.name.starts_with("profile_test.cpp:16"); }));
 }
 
-TEST("lines are nearly all of a step that has much to do, and the clock costs next to nothing") {
+TEST("ops take nearly all of a long step, and the clock costs little") {
   const Tensor x = randn({384, 384});
   const auto f = jit([](Tensor y) {
     for (int i = 0; i < 20; ++i) y = tanh(matmul(y, y) * 0.01);
@@ -144,7 +144,7 @@ TEST("memory over time: lifetimes, and what is alive at the peak") {
   }
 }
 
-TEST("the events open in Perfetto: JSON with a span for each line, the user's lines and a counter") {
+TEST("the events open in Perfetto: JSON with a span for each op, the user's lines and a counter") {
   const Arguments a;
   const auto f = jit(two_layers, {.executors = {"onednn", "fuser"}});
   const examine::Report report = examine::profile(f, a.x, a.w, a.v);
@@ -171,7 +171,7 @@ TEST("the events open in Perfetto: JSON with a span for each line, the user's li
   expect(has_user_line && counters > 0);
 }
 
-TEST("a report prints its lines with figures beside them") {
+TEST("a report prints its ops with figures beside them") {
   const Arguments a;
   const auto f = jit(two_layers, {.executors = {"onednn", "fuser"}});
   const std::string text = text_of(examine::profile(f, a.x, a.w, a.v));

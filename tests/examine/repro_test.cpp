@@ -19,7 +19,7 @@ bool has(const std::string& text, std::string_view part) { return text.find(part
 
 }  // namespace
 
-TEST("tensors made from descriptions lie as described, share what is shared, and do not depend on the machine") {
+TEST("tensors made from descriptions have their strides and shared memory, and do not depend on the machine") {
   const std::vector<examine::FusionInput> described = {
       {.name = "a", .shape = {2, 3}, .strides = {1, 2}, .offset = 1, .dtype = Dtype::f32},
       {.name = "b", .shape = {4}, .strides = {2}, .dtype = Dtype::f32, .shares_with = "a"},
@@ -32,7 +32,7 @@ TEST("tensors made from descriptions lie as described, share what is shared, and
   expect_different(made[0](0, 0).item<float>(), other[0](0, 0).item<float>());
 }
 
-TEST("a repro of a fusion has the command, the kernel and the inputs as they lay") {
+TEST("a repro of a fusion has the command, the kernel and the inputs with their strides") {
   const auto f = jit(chain, {.executors = {"fuser"}});
   f(randn({6, 4}).t(), randn({4, 6}));
   const std::string program = examine::repro(f, "fusion0");
@@ -63,7 +63,7 @@ TEST("a repro of a GEMM has its two functions and its tiles") {
          program.substr(program.find("int main")));
 }
 
-TEST("a repro of lines compiles them, of the forward or the backward, and of a trace that never ran") {
+TEST("a repro compiles ops of the forward, of the backward, and of a trace that never ran") {
   const auto f = jit([](Tensor x, Tensor w) { return sum(tanh(matmul(x, w))); }, {.executors = {"eager"}});
   f(randn({4, 3}).t().contiguous().requires_grad_(), randn({4, 2})).backward();
   const std::string forward = examine::repro(f, 0, 2);
@@ -84,7 +84,7 @@ TEST("a repro of lines compiles them, of the forward or the backward, and of a t
       "repro: lines [1, 3) of computation have no input t_5");
 }
 
-TEST("a repro of what is written over its inputs says so, and what lines moved since each was touched") {
+TEST("a repro of overwritten inputs says so, and which ops moved") {
   const auto f = jit(
       [](Tensor x, Tensor y) {
         const Tensor a = matmul(x, y), b = matmul(y, x);
@@ -98,7 +98,7 @@ TEST("a repro of what is written over its inputs says so, and what lines moved s
          program);
 }
 
-TEST("a repro's lines are counted as last_traces shows them, with what callbacks said among them") {
+TEST("a repro's ops are counted as last_traces shows them, with callbacks' comments among them") {
   const auto f = jit([](Tensor x) { return exp(tanh(sin(x))); }, {.executors = {"eager"}});
   const auto reported = examine::with_callbacks(
       f, {.before = [](const BoundSymbol&, const std::vector<Tensor>&) { return std::string("here"); }});
@@ -111,7 +111,7 @@ TEST("a repro's lines are counted as last_traces shows them, with what callbacks
   expect(has(program, "= tanh(") && !has(program, "= exp(") && !has(program, "= sin("), program);
 }
 
-TEST("a repro for PyTorch has what the lines gave") {
+TEST("a repro for PyTorch has the results of the ops") {
   const Trace t = trace(chain, randn({2, 2}), randn({2, 2}));
   const std::string program = examine::repro(t, 0, 2, {.language = examine::ReproOptions::Language::python});
   expect(program.starts_with("# python3 lines_0_2.py\n"), program.substr(0, 80));
@@ -126,7 +126,7 @@ TEST("compare gives a program's exit status") {
   expect_equal(examine::compare("allowed", gives(x), gives(y), {.relative = 1e3, .absolute = 1e3}, 0), 0);
 }
 
-TEST("a product's kernels are not run without the tiles that they were written for") {
+TEST("a GEMM's kernels are not run without the tiles that they were compiled for") {
   struct AnyLaunch {};
   void (*const kernel)(const AnyLaunch&, long, long) = [](const AnyLaunch&, long, long) {};
   expect_error(

@@ -26,7 +26,7 @@ void expect_same(const Tensor& actual, const Tensor& expected, SourceLocation at
 
 }  // namespace
 
-TEST("a slice takes what its lines need and gives what later lines use") {
+TEST("a slice takes its ops' inputs and returns the values that later ops read") {
   expect_trace(examine::slice(recorded(), 1, 3), R"(
 #include <fulgurite/fulgurite.h>
 using namespace fulgurite;
@@ -42,7 +42,7 @@ std::tuple<Tensor, Tensor> slice(Tensor t0) {
   expect_error([] { examine::slice(recorded(), 3, 9); }, "lines [3, 9) of computation, which has 5 lines");
 }
 
-TEST("run_slice runs lines on any executors, and on what they were claimed by") {
+TEST("run_slice runs ops on any executors, and on those that claimed them") {
   const Tensor x = randn({3, 5});
   const std::vector<Tensor> wanted = {exp(x), sum(exp(x), 1, true)};
   const std::vector<std::vector<std::string>> lists = {{}, {"eager"}, {"fuser"}};
@@ -66,7 +66,7 @@ TEST("run_slice says what it takes") {
                "run_slice: t0 is cpu f32[3, 5], got cpu f32[2]");
 }
 
-TEST("make_inputs lays tensors out as it is told, and draws nothing") {
+TEST("make_inputs lays tensors out as described, and draws nothing") {
   const Trace t = trace([](Tensor x, Tensor index, Tensor mask) { return where(mask, x, x * 2.0) + index; },
                         randn({3, 4}), randint(0, 2, {3, 4}), ones({3, 4}) > 0.0);
   manual_seed(1);
@@ -90,7 +90,7 @@ TEST("make_inputs lays tensors out as it is told, and draws nothing") {
       "make_inputs: t_0 has 2 dimensions, and 1 strides are given");
 }
 
-TEST("any piece of a training step gives alone what the whole run had there") {
+TEST("any slice of a training step has the values of the complete run") {
   manual_seed(3);
   const models::Gpt model = models::make_gpt({.vocabulary = 17, .layers = 2, .heads = 2, .width = 16, .block = 8});
   const auto loss = [](models::Gpt gpt, Tensor tokens, Tensor targets) { return gpt.loss(tokens, targets); };

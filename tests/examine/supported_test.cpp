@@ -19,7 +19,7 @@ std::string text_of(const examine::Supported& supported) {
 
 }  // namespace
 
-TEST("supported lists operators with who runs them") {
+TEST("supported lists operators with their executors") {
   const auto found = examine::supported([](Tensor x, Tensor w) { return sum(nn::gelu(matmul(x, w)).t() + 1.0); },
                                         randn({4, 8}), randn({8, 2}));
   expect(found.all() && found.problems.empty());
@@ -34,7 +34,7 @@ all of it is supported
 )");
 }
 
-TEST("everything that is not supported is listed at once, with lines and the nearest spelling") {
+TEST("all unsupported operators are listed at once, with lines and the nearest spelling") {
   const auto found = examine::supported(
       [](Tensor x) {
         const Tensor y = call("torch.tanhh", {x});
@@ -70,7 +70,7 @@ TEST("graph breaks alone are supported") {
   expect(found.all());
 }
 
-TEST("where nothing can stand for a result, it says that it stopped") {
+TEST("a result without a substitute is reported as the end") {
   const auto found = examine::supported([] {
     Tensor x = call("torch.zeross", {2});
     return x;
@@ -79,7 +79,7 @@ TEST("where nothing can stand for a result, it says that it stopped") {
   expect_different(found.problems[0].instead.find("what comes after it was not looked at"), std::string::npos);
 }
 
-TEST("an operator without a gradient is told where one is needed") {
+TEST("an operator without a gradient is reported if one is needed") {
   OperatorExecutor ex("supported_test");
   ex.register_operator("supported_test::twice(Tensor x) -> Tensor", [](Tensor x) { return x + x; });
   const Tensor x = randn({3}).requires_grad_();

@@ -168,14 +168,14 @@ TEST("attention of long rows in bf16 goes from block to block") {
   check(o, mul(make({2, 24, 1100}, Dtype::f32, -4, 4, 8), 1), false);
 }
 
-TEST("attention's results lie by rows and then by heads, so that joining the heads copies nothing") {
+TEST("attention's results are stored by rows and then by heads, so that joining the heads copies nothing") {
   const Operands o = operands(2, 3, 17, 17, 16, Dtype::f32);
   const Tensor out = nn::scaled_dot_product_attention(o.query, o.key, o.value, {}, 0.0, true);
   expect_equal(out.shape(), Shape({2, 3, 17, 16}));
   expect(transpose(out, 1, 2).is_contiguous(), "the result does not lie by rows");
 }
 
-TEST("what is not a number spreads to the rows that see it") {
+TEST("NaN spreads to the rows that read it") {
   for (const Dtype dtype : {Dtype::f32, Dtype::bf16}) {
     const Operands o = operands(1, 1, 40, 40, 16, dtype);
     const Tensor key = o.key.clone();
@@ -199,7 +199,7 @@ TEST("attention takes any scale") {
   }
 }
 
-TEST("where one key has all the weight the scores get no cotangent, not even a rounded one") {
+TEST("the scores get a cotangent of exact zeros if one key has all the weight") {
   for (const int64_t length : {4, 80}) {
     for (const Dtype dtype : {Dtype::f32, Dtype::bf16}) {
       const Operands o = operands(1, 2, length, length, 16, dtype);

@@ -74,7 +74,7 @@ TEST("dequantized numbers are those of the definition, in every dtype and layout
       }
 }
 
-TEST("a product of codes has the bits of the product of their numbers") {
+TEST("a matmul of codes has the bits of the matmul of their values") {
   for (const nn::Codes codes : all_codes)
     for (const Dtype dtype : all_dtypes)
       for (const auto& [depth, columns] : {std::pair<int64_t, int64_t>{32, 3}, {576, 97}, {4864, 50}, {9216, 7}}) {
@@ -88,7 +88,7 @@ TEST("a product of codes has the bits of the product of their numbers") {
       }
 }
 
-TEST("products of codes take inputs of any layout, and none") {
+TEST("matmuls of codes take inputs of any layout, and empty ones") {
   const nn::QuantizedWeight w = weight_of(10, 64, nn::Codes::q4_1);
   const Tensor x = make({6, 5, 64}, Dtype::f32, -1, 1, 1);
   const auto compare = [&](const Tensor& input) {
@@ -106,7 +106,7 @@ TEST("products of codes take inputs of any layout, and none") {
   expect_equal(product(x, none).shape().text(), product_of_numbers(x, none).shape().text());
 }
 
-TEST("a row of a product of codes has the same bits beside any number of others, and with any threads") {
+TEST("a row of a matmul of codes has the same bits beside any number of other rows, and with any threads") {
   for (const Dtype dtype : {Dtype::f32, Dtype::bf16, Dtype::f16})
     for (const nn::Codes codes : all_codes) {
       const nn::QuantizedWeight w = weight_of(300, 896, codes);

@@ -47,7 +47,7 @@ void expect_products(const Tensor& y, const Tensor& x, const Tensor& w, double t
 
 }  // namespace
 
-TEST("a row of a product has the same bits beside any number of others") {
+TEST("a row of a matmul has the same bits beside any number of other rows") {
   for (const Dtype dtype : {Dtype::f32, Dtype::bf16, Dtype::f16})
     for (const auto [depth, columns] : sizes) {
       const Tensor x = make({16, depth}, dtype, -1, 1, 1), w = make({columns, depth}, dtype, -1, 1, 2);

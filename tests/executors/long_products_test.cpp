@@ -29,7 +29,7 @@ TEST("inner products of long vectors are as accurate as sums") {
   expect_less(error_of(dot(every_second, every_second)), 2e-6);
 }
 
-TEST("thin products of a long depth are as accurate as sums") {
+TEST("thin matmuls of a long depth are as accurate as sums") {
   const Tensor rows = full({3, count}, 0.1), columns = full({count, 2}, 0.1), x = full({count}, 0.1);
   expect(error_of(matmul(rows, columns)) < 2e-5, "rows by columns: " + std::to_string(error_of(matmul(rows, columns))));
   expect(error_of(matmul(x, columns)) < 2e-6, "vector by columns");
@@ -37,7 +37,7 @@ TEST("thin products of a long depth are as accurate as sums") {
   expect(error_of(addmm(zeros({2}), rows, columns)) < 2e-5, "with a bias");
 }
 
-TEST("long products have their factors and what is added once") {
+TEST("long matmuls apply factors and addends once") {
   const Tensor rows = ones({2, 100000}, {.dtype = Dtype::f64}), columns = ones({100000, 3}, {.dtype = Dtype::f64});
   const Tensor added = full({2, 3}, 5.0, {.dtype = Dtype::f64});
   expect_equal(addmm(added, rows, columns, 2, 0.5).to_vector<double>(), std::vector<double>(6, 50010));

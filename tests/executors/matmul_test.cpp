@@ -50,7 +50,7 @@ TEST("matrix products of every dtype and layout") {
   }
 }
 
-TEST("products of stacks broadcast their batch dimensions") {
+TEST("matmuls of stacks broadcast their batch dimensions") {
   for (const Dtype dtype : {Dtype::f32, Dtype::bf16, Dtype::f64}) {
     const Tensor a = make({2, 3, 4, 5}, dtype, -1, 1, 1), b = make({2, 3, 5, 6}, dtype, -1, 1, 2);
     const double tolerance = gemm_tolerance(dtype);
@@ -72,7 +72,7 @@ TEST("products of stacks broadcast their batch dimensions") {
   }
 }
 
-TEST("products over nothing are zero, products of nothing are empty") {
+TEST("matmuls over an empty dimension are zero, matmuls of empty tensors are empty") {
   const Tensor nothing = matmul(make({3, 0}, Dtype::f32, 0, 1), make({0, 4}, Dtype::f32, 0, 1));
   expect_near(elements(nothing), std::vector<double>(12, 0.0));
   expect_equal(matmul(make({0, 3}, Dtype::f32, 0, 1), make({3, 4}, Dtype::f32, 0, 1)).shape(), Shape({0, 4}));
@@ -109,7 +109,7 @@ TEST("linear adds its bias, addmm its scaled input") {
   expect_near(elements(addmm(c, a, b, 3, 2)), sum, 0);
 }
 
-TEST("products do not depend on the number of threads") {
+TEST("matmuls do not depend on the number of threads") {
   for (const Dtype dtype : {Dtype::f32, Dtype::bf16, Dtype::f64}) {
     const Tensor a = make({300, 70}, dtype, -1, 1, 1), b = make({70, 190}, dtype, -1, 1, 2),
                  row = make({1, 3000}, dtype, -1, 1, 3);

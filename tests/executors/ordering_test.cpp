@@ -156,7 +156,7 @@ TEST("kthvalue and medians choose by the same order") {
   expect_near(elements(median(x)), {NAN});
 }
 
-TEST("running products, logarithms and extrema follow each line in any strides") {
+TEST("cumulative products, logarithms and extrema follow each row at any strides") {
   for (const Dtype dtype : all_dtypes)
     for (const int64_t dim : {0, 1, 2}) {
       const Tensor x = transpose(make({5, 3, 70}, dtype, 0.7, 1.3, 3), 0, 1);
@@ -190,7 +190,7 @@ TEST("running products, logarithms and extrema follow each line in any strides")
   expect_near(elements(places), {0, 1, 2, 3, 3, 5});
 }
 
-TEST("searchsorted and bucketize find places from the left and from the right") {
+TEST("searchsorted and bucketize find indices from the left and from the right") {
   for (const Dtype dtype : all_dtypes) {
     if (dtype == Dtype::boolean) continue;
     const Tensor sequence = make({6}, dtype, {1, 3, 3, 5, 7, 7}),

@@ -97,7 +97,7 @@ TEST("sums of integers and booleans are i64") {
   expect_equal(sum(make({10}, Dtype::bf16, 1, 2), {}, false, Dtype::f32).dtype(), Dtype::f32);
 }
 
-TEST("extrema and their places") {
+TEST("extrema and their indices") {
   for (const Dtype dtype : {Dtype::f64, Dtype::f32, Dtype::f16, Dtype::i64, Dtype::i8})
     for (const Input& input : inputs(dtype)) {
       const Tensor x = is_floating(dtype) ? input.x : mul(input.x, 1);

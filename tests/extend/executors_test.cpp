@@ -63,7 +63,7 @@ Tensor computation(Tensor t_0) {
   expect_near(f(row).to_vector<float>(), (1 + sin(row)).to_vector<float>());
 }
 
-TEST("its gradient rule is used only when it claims, and by nobody else afterwards") {
+TEST("its gradient rule is used only for ops that it claims, and not by other executors afterwards") {
   negative_sine("rules");
   const Tensor row = tensor({0.5, 1.0}), table = tensor({{0.5, 1.0}});
   const auto f = [](Tensor x) { return sin(x); };
@@ -178,7 +178,7 @@ Tensor computation(Tensor t_0) {
                "the execution transform of torch.sin gave cpu f32[] as result 0, which is cpu f32[2]");
 }
 
-TEST("where a signature takes a tensor or a number, a function may take one of them") {
+TEST("a function may take only a tensor, or only a number, where a signature takes both") {
   const OperatorExecutor ex("operands");
   ex.register_implementation(*find_symbol("mul"), [](Tensor a, double b) { return a + b; });
   register_executor(ex);

@@ -41,7 +41,7 @@ Tensor chain(Tensor x, Tensor w) {
 
 }  // namespace
 
-TEST("a user's fusing executor gets regions along the data flow and runs them") {
+TEST("a user's fusing executor gets fusion groups along the data flow and runs them") {
   const auto seen = evaluating("regions", {"mul", "tanh", "exp", "add"});
   const auto f = jit(chain, {.executors = {"regions"}, .debug = {.check_traces = true}});
   const Tensor x = randn({3, 3}), w = randn({3, 3});
@@ -53,7 +53,7 @@ TEST("a user's fusing executor gets regions along the data flow and runs them") 
   expect(text.find("regions") != std::string::npos, text);
 }
 
-TEST("views are in regions with others where they are supported") {
+TEST("views are in fusion groups with other ops where they are supported") {
   const auto seen = evaluating("viewing", {"mul", "exp", "transpose"});
   const auto function = [](Tensor x) {
     const Tensor doubled = x * 2.0;
@@ -96,7 +96,7 @@ TEST("composites are taken whole, gradients fused too, and checkers are asked") 
   expect_equal(seen->size(), 1u);
 }
 
-TEST("a region without a run is left to the others, and results may be views") {
+TEST("a fusion group without a run is left to other executors, and results may be views") {
   FusionExecutor picky("picky_fuser");
   picky.register_supported(*find_symbol("mul"));
   picky.register_supported(*find_symbol("neg"));
@@ -116,7 +116,7 @@ TEST("a region without a run is left to the others, and results may be views") {
   expect_equal(fusions_in(last_traces(single).back()), 0);
 }
 
-TEST("a region that one fusing executor leaves is for the next") {
+TEST("a fusion group that one fusing executor leaves is offered to the next") {
   FusionExecutor idle("idle_fuser");
   idle.register_supported(*find_symbol("mul"));
   idle.fuse = [](const Region&) { return Fusion{}; };

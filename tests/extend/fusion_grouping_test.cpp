@@ -94,7 +94,7 @@ TEST("ops that are fused last join groups of others") {
   expect_equal(seen, std::vector<std::string>({"exp", "neg tanh"}));
 }
 
-TEST("groups that are not worth a fusion are left to the others") {
+TEST("unprofitable groups are left to other executors") {
   std::vector<std::string> seen;
   FusionExecutor executor = evaluating("grouping_costs", {"exp", "matmul", "tanh", "mul"}, seen);
   executor.missed_reason = [](const ProposedGroup& group) -> std::string {
@@ -129,7 +129,7 @@ TEST("a fusion stores into the memory that the program plans, over its operand w
   }
 }
 
-TEST("a fusion may store with operators that write in place, also what the function returns") {
+TEST("a fusion may store by operators that write in place, also the function's results") {
   FusionExecutor executor("grouping_copies");
   executor.register_supported(*find_symbol("neg"));
   executor.fuse = [](const Region&) -> Fusion {

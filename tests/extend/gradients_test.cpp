@@ -115,7 +115,7 @@ TEST("the symbol's own rule, and its decomposition, are next") {
   expect_near(grad_of([](Tensor t) { return nn::dropout(t * t, 0.0); }, x).to_vector<float>(), {1, 2});
 }
 
-TEST("of two results only one is used; the other's cotangent is zeros") {
+TEST("the cotangent of an unused result is zeros") {
   const OperatorExecutor ex("two");
   const auto both = ex.register_operator("two::sum_and_product(Tensor a, Tensor b) -> (Tensor, Tensor)",
                                          [](Tensor a, Tensor b) { return std::pair(a + b, a * b); },
@@ -240,7 +240,7 @@ TEST("an argument that a rule returns as it is gets its gradient over an edge") 
   expect_near(grad_of(jit([&](Tensor t) { return doubled(t) * 3; }), a).to_vector<float>(), {6, 6});
 }
 
-TEST("what a rule computes belongs to the line of the forward that stands for the symbol and has its tags") {
+TEST("the ops of a rule belong to the symbol's op of the forward and have its tags") {
   const OperatorExecutor ex("tags");
   const auto f = ex.register_operator("tags::f(Tensor x) -> Tensor", [](Tensor x) { return exp(sin(x)); },
                                       {.grad_transform = [](Tensor x) {

@@ -69,7 +69,7 @@ int64_t operations_of(const Trace& trace) {
 
 }  // namespace
 
-TEST("an interpreter counts the operations of a function, of its compiled form and of its trace alike") {
+TEST("an interpreter counts the same operations of a function, its compiled form and its trace") {
   const Tensor x = ones({8, 16}), w1 = ones({16, 32}), w2 = ones({32, 4});
   const int64_t expected = 2 * 8 * 16 * 32 + 8 * 32 + 2 * 8 * 32 * 4 + 8 * 4;
   const auto f = jit(mlp);
@@ -121,7 +121,7 @@ TEST("calls of an interpreter are passed to the one outside of it, and not to it
   expect(outer.text != before);
 }
 
-TEST("an interpreter is told of elements that are read") {
+TEST("an interpreter is called for elements that are read") {
   Names names;
   const Tensor x = ones({1});
   {

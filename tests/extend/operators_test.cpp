@@ -259,7 +259,7 @@ TEST("a name is taken once") {
                "the name torch.sin is taken by the operator torch.sin(Tensor input) -> Tensor");
 }
 
-TEST("what run gives is checked against the operator") {
+TEST("the results of run are checked against the operator") {
   const OperatorExecutor ex("given");
   const auto list = ex.register_operator("given::list(Tensor x) -> (Tensor, Tensor)",
                                          [](Tensor x) { return std::vector<Tensor>{x}; });

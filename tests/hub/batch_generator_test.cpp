@@ -103,7 +103,7 @@ TEST("texts join and leave a batch at any time") {
   expect_less(batch.size(), 4);
 }
 
-TEST("a removed text leaves its place to others") {
+TEST("a removed text leaves its slot to others") {
   const models::Llama model = lively(small_llama());
   BatchGenerator batch(model, {}, 2);
   const int64_t first = batch.add(prompt_of(4, 2), {.max_tokens = 1000}), second = batch.add(prompt_of(6, 3));

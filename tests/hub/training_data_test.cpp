@@ -55,7 +55,7 @@ TEST("texts are learned whole, completions and the assistant's messages alone") 
   expect_equal(learned_of(chat, "x.jsonl"), std::string("_______bc.______e."));
 }
 
-TEST("lines that cannot be used are errors that name them") {
+TEST("bad lines are errors that name them") {
   const auto error_of = [](const std::string& content, const std::string& message) {
     expect_error([&] { learned_of(content, "x.jsonl"); }, "\"" + folder().file("x.jsonl") + "\", line " + message);
   };

@@ -6,7 +6,7 @@
 
 using namespace fulgurite;
 
-TEST("a matrix of Eigen lies in the tensor's memory, whatever its strides") {
+TEST("a matrix of Eigen shares the tensor's memory at any strides") {
   const Tensor x = arange(6, {.dtype = Dtype::f64}).reshape({2, 3});
   auto matrix = as_eigen<double>(x);
   expect_equal(matrix.rows(), Eigen::Index{2});

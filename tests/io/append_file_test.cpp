@@ -23,7 +23,7 @@ std::string content_of(const std::string& path) {
 
 }  // namespace
 
-TEST("a piece that does not fit is taken back") {
+TEST("a part that does not fit is removed again") {
   char name[] = "/tmp/fulgurite_append_XXXXXX";
   ::close(::mkstemp(name));
   {

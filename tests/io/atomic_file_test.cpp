@@ -78,7 +78,7 @@ TEST("a replaced file keeps its mode, and a new one has what the umask leaves") 
   expect_equal(mode_of(folder.file("c")) & 0777u, 0664u);
 }
 
-TEST("what is not a regular file is refused and stays") {
+TEST("a path that is not a regular file is refused and stays") {
   const TestFolder folder;
   const auto refuses = [&](const std::string& path, const std::string& kind) {
     const mode_t before = mode_of(path);

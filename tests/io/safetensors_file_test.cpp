@@ -99,7 +99,7 @@ TEST("a BOOL that is neither 0 nor 1 is refused alone") {
   expect_error([&] { file.load("b"); }, "tensor b has a BOOL that is neither 0 nor 1");
 }
 
-TEST("an open file stays what it was when another one takes its place") {
+TEST("an open file stays as it was when another one replaces it") {
   const TestFolder folder;
   save_safetensors(folder.file(), {{"a", full({1000}, 1)}});
   const SafetensorsFile file(folder.file());

@@ -212,7 +212,7 @@ def computation(t_0):
 )");
 }
 
-TEST("symbols of one user line share one comment") {
+TEST("ops of one user line share one comment") {
   const Trace trace = delete_last_used(record({f32({2})}, [](auto& x) -> std::vector<Tensor> {
     const Tensor a = exp(x[0]);
     return {mul(add(a, a), a)};
@@ -241,7 +241,7 @@ Tensor computation(Tensor t_0) {
 )");
 }
 
-TEST("a bound symbol prints as its line") {
+TEST("a bound symbol prints as an op") {
   std::ostringstream out;
   out << two_results().bound_symbols[1];
   expect_text(out.str(), R"(

@@ -183,7 +183,7 @@ TEST("with autocasting inside, what only stands for others is recorded as these"
   expect_equal(plain(m).dtype(), Dtype::bf16);
 }
 
-TEST("verify_against_eager allows a result what the dtypes allow that its lines round to") {
+TEST("verify_against_eager allows a result the error of the dtypes that its ops round to") {
   // A fusion that is allowed to keeps f32 where eager mode rounds to bf16.
   const auto function = [](Tensor x) {
     const Tensor narrow = x.to(Dtype::bf16);

@@ -41,7 +41,7 @@ TEST("item() breaks a function in two, and its body runs at every call") {
 )");
 }
 
-TEST("a branch on a tensor chooses which piece comes next, and pieces are compiled once each") {
+TEST("a branch on a tensor chooses the next subgraph, and subgraphs are compiled once each") {
   const auto f = jit([](Tensor x) {
     const Tensor y = x * 3;
     if (sum(y) > 0) return y + 1;
@@ -57,7 +57,7 @@ TEST("a branch on a tensor chooses which piece comes next, and pieces are compil
   expect_equal(counters()["unique_graphs"], int64_t{3});
 }
 
-TEST("a function with two breaks is three pieces, forward and backward") {
+TEST("a function with two breaks is three subgraphs, forward and backward") {
   const auto f = jit([](Tensor x) {
     Tensor temporary = x + 10;
     graph_break();
@@ -86,7 +86,7 @@ TEST("a function with two breaks is three pieces, forward and backward") {
   expect_error([&] { whole(x); }, "breaks_test.cpp:");
 }
 
-TEST("gradients go through pieces, of captured tensors too") {
+TEST("gradients go through subgraphs, of captured tensors too") {
   const Tensor w = tensor({0.5, -1.5}).requires_grad_(), reference = tensor({0.5, -1.5}).requires_grad_();
   const auto body = [](const Tensor& weight, const Tensor& x) {
     Tensor y = tanh(x * weight);
@@ -148,7 +148,7 @@ TEST("a copied value and its source are two tensors after a break") {
   expect_near(b.to_vector<float>(), {2, 3});
 }
 
-TEST("a buffer that was written with a gradient carries it into the next piece and out of the function") {
+TEST("a buffer that was written with a gradient carries it into the next subgraph and out of the function") {
   const auto body = [](Tensor buffer, Tensor w) {
     buffer.copy_(w * 3);
     const auto first = buffer(0).item<double>();
@@ -196,7 +196,7 @@ TEST("printing, loops on values and nested jitted functions break too") {
   expect_text(out.str(), "tensor(16.)\n");
 }
 
-TEST("backward() inside a traced function: the engine runs between two pieces") {
+TEST("backward() inside a traced function: the engine runs between two subgraphs") {
   const Tensor w = tensor({1.0, 2.0}).requires_grad_();
   const auto step = jit([w](Tensor x) {
     const Tensor loss = sum(square(w * x));
@@ -253,7 +253,7 @@ TEST("one value written under a mask needs no break") {
   expect_error([&] { jitted(x, tensor({true, false}), tensor(1.0)); }, "does not match the indexed shape");
 }
 
-TEST("where a function is differentiated or recorded alone there can be no break") {
+TEST("a function that is differentiated or recorded alone cannot have a break") {
   const auto asks = [](Tensor x) { return x * sum(x).item<double>(); };
   const auto total = [asks](Tensor x) { return sum(asks(x)); };
   const Tensor x = tensor({1.0, 2.0});
@@ -322,7 +322,7 @@ TEST("results are arguments, repeated, views and undefined across breaks") {
   }
 }
 
-TEST("two values asked for in a row need no piece between them; numbers asked of arguments need none at all") {
+TEST("two values read in a row need no subgraph between them; numbers read from arguments need none at all") {
   const auto f = jit([](Tensor n, Tensor x) { return x * (n(0).item<double>() + n(1).item<double>()); });
   expect_near(f(tensor({1.0, 2.0}), ones({2})).to_vector<float>(), {3, 3});
   const auto g = jit([](Tensor n, Tensor x) { return x * n.item<double>(); });

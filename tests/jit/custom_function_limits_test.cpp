@@ -73,7 +73,7 @@ TEST("draws inside a custom function happen once, and are eager mode's") {
   expect_equal(run(jit(checkpoint(f))), expected);
 }
 
-TEST("what a traced custom function may not do is an error that names it") {
+TEST("unsupported actions of a traced custom function are errors that name it") {
   const Tensor x = leaf({1, 2, 3}), buffer = zeros({3});
   expect_error([&] { jit([](Tensor t) { return autograd::apply<Asks>(t); })(x); },
                "a graph break, which cannot be made inside autograd::apply<Asks>");

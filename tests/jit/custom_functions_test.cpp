@@ -162,7 +162,7 @@ TEST("the C++ of a custom function runs when it is recorded, not at a hit") {
   expect_near(values(x.grad()), {5, 5});
 }
 
-TEST("a custom function is a line of the trace, its backward in it") {
+TEST("a custom function is an op of the trace, with its backward") {
   const auto f = jit([](Tensor x) { return autograd::apply<Cube>(x); });
   f(leaf({2, 3}));
   expect_trace(last_traces(f).front(), R"(

@@ -198,7 +198,7 @@ TEST("an argument that is a captured tensor") {
   }
 }
 
-TEST("whether an argument that is written is a leaf") {
+TEST("a guard for leaves among written arguments") {
   const auto f = jit([](Tensor x) { x.mul_(2); });
   const Tensor leaf = ones({2}).requires_grad_();
   const Tensor value = leaf * 1;
@@ -209,7 +209,7 @@ TEST("whether an argument that is written is a leaf") {
   expect_near(leaf.to_vector<float>(), {1, 1});
 }
 
-TEST("the same facts guard pieces") {
+TEST("the same facts guard subgraphs") {
   const auto f = jit([](Tensor x) {
     const Tensor y = x * 2;
     graph_break();

@@ -51,7 +51,7 @@ TEST("settings of the process are changed at each call") {
   set_num_threads(threads);
 }
 
-TEST("where a function is compiled whole they are refused, at the user's line") {
+TEST("a function that is compiled whole refuses them, at the user's line") {
   const auto program = [](Tensor x) {
     manual_seed(1);
     return sum(x * rand({2}));
@@ -64,7 +64,7 @@ TEST("where a function is compiled whole they are refused, at the user's line") 
   expect_error([&] { jit(checkpoint(program))(x); }, start + "inside checkpoint()" + end);
 }
 
-TEST("counters are cleared and backwards forgotten at each call, and executors added where it is no recording") {
+TEST("counters are cleared and backwards forgotten at each call, and executors added outside a recording") {
   const auto cleared = jit([](Tensor x) {
     const Tensor y = x * 2;
     counters().clear();

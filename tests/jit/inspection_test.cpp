@@ -87,7 +87,7 @@ Value with_shape(const Value& tensor, Shape shape) {
   return Value(detail::Ref<TensorProxy>(proxy));
 }
 
-TEST("what a user's transform gives is checked, whoever asked for it or not") {
+TEST("the trace of a user's transform is always checked") {
   const Transform grows = [](const Trace& trace) {
     Trace out = trace;
     for (BoundSymbol& bound : out.bound_symbols.change())
@@ -121,7 +121,7 @@ TEST("what a user's transform gives is checked, whoever asked for it or not") {
   expect_refused([](const Trace&) { return Trace(); }, "it has no return");
 }
 
-TEST("what is not supported yet says so, and what is unknown names what is known") {
+TEST("unsupported options are errors, and unknown ones list the known") {
   const auto identity = [](Tensor x) { return x; };
   expect_error([&] { jit(identity, {.executors = {"fast"}}); }, "registered are");
   expect_error(

@@ -109,7 +109,7 @@ TEST("versions go when all take more bytes than they may") {
   expect_error([&] { make(0); }, "jit: limits.bytes is 0, and must be at least 1");
 }
 
-TEST("sets of values, versions with symbols and pieces have limits too") {
+TEST("sets of values, versions with symbols and subgraphs have limits too") {
   const NoGrad no_grad;
   const auto f =
       jit([](Tensor x) { return x + x.size(0); }, {.cache = Cache::symbolic_values, .limits = {.sets_of_values = 2}});
@@ -164,7 +164,7 @@ TEST("older versions keep their first and their last stage") {
   expect_equal(last_traces(f).back().cpp(), last);
 }
 
-TEST("what is kept is counted") {
+TEST("kept memory is counted") {
   const NoGrad no_grad;
   const auto f = jit([](Tensor x) { return sum(exp(x + 1) * x); }, {.limits = {.traces = 0}});
   expect_equal(cache_stats(f).versions, 0);
@@ -216,7 +216,7 @@ TEST("a function that is compiled often says once what changes") {
   expect_equal(nothing, std::string());
 }
 
-TEST("a piece that is compiled often says so too") {
+TEST("a subgraph that is compiled often is reported too") {
   const auto f = jit([](Tensor x) { return x * sum(x).item<double>(); }, {.limits = {.warn_after = 3}});
   const std::string subgraphs = stderr_text([&] {
     for (int i = 0; i < 5; ++i) f(full({1}, i));

@@ -31,7 +31,7 @@ TEST("a number is assigned under a mask inside grad(), vjp(), checkpoint() and w
   expect_near(leaf.grad().to_vector<float>(), {8, 0, 0});
 }
 
-TEST("so is a tensor that is broadcast over the places, which has a gradient") {
+TEST("so is a tensor that is broadcast over the indices, which has a gradient") {
   const auto rows = [](Tensor x, Tensor value, Tensor mask) {
     Tensor y = x * 1.0;
     y(mask) = value;
@@ -44,7 +44,7 @@ TEST("so is a tensor that is broadcast over the places, which has a gradient") {
   expect_near(jit(rows, {.fullgraph = true})(x, value, mask).item<double>(), 32 + 6);
 }
 
-TEST("what a mask lists is an error where it is read") {
+TEST("the indices of a mask are an error where they are read") {
   const Tensor x = tensor({1.0, 2.0, 3.0});
   const std::string inside =
       "a mask as an index needs the value of cpu bool[3] inside a traced function: a graph break, "

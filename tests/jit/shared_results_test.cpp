@@ -187,7 +187,7 @@ TEST("a value that was written through a transposed view is as contiguous as in 
   }
 }
 
-TEST("what a function writes and returns is the argument") {
+TEST("an argument that is written and returned is itself") {
   for (const JitOptions& options : ways()) {
     const auto scale = jit(
         [](Tensor x) {
@@ -243,7 +243,7 @@ TEST("a cache that is returned as part of its structure stays the cache") {
   }
 }
 
-TEST("what a function writes into an argument with a history and returns has that history") {
+TEST("an argument with a history that is written and returned keeps that history") {
   const auto use = [](const std::function<Tensors(Tensors)>& f) {
     const Tensor leaf = tensor({1.0, 2.0, 3.0}).requires_grad_();
     const Tensor h = leaf * 1.0;

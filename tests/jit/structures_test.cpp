@@ -156,7 +156,7 @@ TEST("classes with Fields are structures") {
   expect_equal(cache_misses(f), 1);
 }
 
-TEST("names come from the arguments' places, from argument_names and from set_name") {
+TEST("names come from the arguments' positions, from argument_names and from set_name") {
   const auto names = [](const Trace& trace) {
     std::vector<std::string> out;
     for (const Value& arg : trace.args) out.push_back(arg.tensor().name);

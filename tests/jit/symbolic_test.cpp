@@ -167,7 +167,7 @@ def prologue(t_0, t_1, modes):
 )");
 }
 
-TEST("a tensor read twice has one line for its sizes") {
+TEST("a tensor read twice has one op for its sizes") {
   const auto f = jit([](Tensor a) { return reshape(a, {a.size(1), a.size(0)}) * a.size(0) + a.numel(); }, symbolic);
   expect(is_equal(f(ones({2, 3})), full({3, 2}, 8.0)));
   expect(is_equal(f(ones({4, 2})), full({2, 4}, 12.0)));

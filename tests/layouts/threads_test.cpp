@@ -140,7 +140,7 @@ torch.zeros
 )");
 }
 
-TEST("what takes no tensor gives the same bits with one, two and three threads") {
+TEST("operators without tensor arguments have the same bits with one, two and three threads") {
   const auto make = [](int threads) -> std::vector<Tensor> {
     const Threads scope(threads);
     manual_seed(case_seed);

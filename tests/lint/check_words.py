@@ -15,7 +15,7 @@ EXEMPT = re.compile(
     r"^(tests/lint/|tests/install/consumer/published/|tests/headers/deprecated_names\.cpp$)|\.(txt|json|safetensors|svg|css|html)$"
 )
 
-# Rule, pattern, advice. They are searched for in comments and docstrings.
+# Rule, pattern, advice. They are searched for in comments, docstrings and names of tests.
 SENTENCES = [
     (
         "opening",
@@ -130,6 +130,7 @@ PYTHON = re.compile(
 )
 # The sentences of operators' records, from which the public headers are made.
 DOCUMENTATION = re.compile(r'\.documentation\s*=\s*((?:"(?:\\.|[^"\\])*"\s*)+)')
+TEST_NAME = re.compile(r'^TEST\(\s*"((?:[^"\\]|\\.)*)"', re.M)
 CMAKE = re.compile(r'(?P<string>"(?:\\.|[^"\\])*")|(?P<comment>#[^\n]*)|(?P<raw>(?!))', re.S)
 
 
@@ -170,6 +171,9 @@ class File:
         for found in DOCUMENTATION.finditer(text) if pattern is CPP else ():
             line = text.count("\n", 0, found.start(1)) + 1
             self.comments.append((line, "".join(re.findall(r'"((?:\\.|[^"\\])*)"', found[1]))))
+        for found in TEST_NAME.finditer(text):
+            name = found[1]
+            self.comments.append((text.count("\n", 0, found.start(1)) + 1, name[:1].upper() + name[1:]))
         code.append(text[at:])
         self.code = "".join(code).split("\n")
 

@@ -28,6 +28,8 @@ PLANTED = [
     ("who", "src/ir/a.cpp", "// Values that nobody makes.\n"),
     ("who", "tests/CMakeLists.txt", "# Somebody else holds the lock.\n"),
     ("made again", "src/ir/a.cpp", "// The value is made again in the backward.\n"),
+    ("opening", "tests/a/a_test.cpp", 'TEST("what a hook gives must fit") {}\n'),
+    ("who", "tests/a/a_test.cpp", 'TEST("a program is made by whoever needs it") {}\n'),
     ("lies", "src/ir/a.h", "/// The tensor lies in the arena.\nint f();\n"),
     ("lies", "src/ir/a.cpp", "int a;  // rows that lie side by side\n"),
     ("width", "src/ir/a.cpp", f"// {'x' * 118}\n"),

@@ -60,7 +60,7 @@ TEST("a clone computes what the model does, whatever holds its tensors") {
   expect(!copy.undefined.defined() && !copy.norm.training);
 }
 
-TEST("what a model shares inside, its clone shares inside") {
+TEST("a clone shares inside what its model shares") {
   Tied model;
   model.head = model.embedding.weight;
   model.rows = model.embedding.weight.detach()(Slice(0, 2));

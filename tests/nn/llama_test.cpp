@@ -18,7 +18,7 @@ models::Llama small() {
 
 }  // namespace
 
-TEST("rotation keeps lengths, and products depend on the distance of positions alone") {
+TEST("rotation keeps lengths, and dot products depend on the distance of positions alone") {
   const auto [cosines, sines] = models::rotary_tables(8, 6, 100.0);
   const Tensor feature = arange(1, 7, 1, {.dtype = Dtype::f32});
   const Tensor everywhere = expand(reshape(feature, {1, 1, 1, 6}), {1, 1, 8, 6});

@@ -26,7 +26,7 @@ TEST("an integer parameter accepts a tensor of one integer") {
   expect_error([&] { call("select", {x, 0, tensor(1.0)}); }, "argument 'index' must be an integer, not a tensor");
 }
 
-TEST("a tensor as an integer ends a traced piece, and its value is read in each call") {
+TEST("a tensor as an integer breaks the graph, and its value is read in each call") {
   const auto pick = jit([](Tensor x, Tensor i) { return (x * 2).select(0, i) + 1; });
   const Tensor x = arange(6.0).reshape({3, 2});
   for (int i = 0; i < 3; ++i) expect_near(pick(x, tensor(i)).to_vector<float>(), {4.0 * i + 1, 4.0 * i + 3});

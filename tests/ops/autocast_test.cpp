@@ -70,7 +70,7 @@ std::string results(Dtype dtype) {
 
 }  // namespace
 
-TEST("products are narrow, losses wide, and the rest is what it is, as in PyTorch") {
+TEST("matmuls are narrow, losses wide, and other dtypes stay, as in PyTorch") {
   expect_text(results(Dtype::f32), R"(
 
 addbmm bf16

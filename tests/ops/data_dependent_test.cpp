@@ -92,7 +92,7 @@ TEST("histc counts elements in equal intervals") {
   expect_error([] { histc(tensor({1}), 2); }, "must be floating");
 }
 
-TEST("sizes that depend on elements end pieces of jitted functions") {
+TEST("sizes that depend on elements break the graphs of jitted functions") {
   const auto f = jit([](const Tensor& x) {
     const Tensor y = x * 2;
     const Tensor chosen = masked_select(y, y > 2);

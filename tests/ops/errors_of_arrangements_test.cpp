@@ -84,7 +84,7 @@ trace(cpu f32[3]): needs 2 dimensions, got 1
 )");
 }
 
-TEST("writes at places say what they cannot take") {
+TEST("errors of writes at indices name the bad argument") {
   const Tensor x = reals({3, 4});
   const std::string said = messages({
       {"torch.index_add", {x, 2, whole({1}), reals({1, 4})}},

@@ -7,7 +7,7 @@
 using namespace fulgurite;
 using namespace fulgurite::test;
 
-TEST("what only elements tell names the call and the user's line, in every way of running") {
+TEST("errors that depend on elements name the call and the user's line in each mode") {
   const Tensor far = whole({1}) + 13, numbers = whole({2}), zero = whole({2});
   const int line = __LINE__ + 1;
   const auto take_far = [&](Tensor x) { return take(x, far); };

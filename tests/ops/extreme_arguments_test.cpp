@@ -37,7 +37,7 @@ expand(cpu f32[1], [3, 2, -3]): a size is negative: [3, 2, -3]
 )");
 }
 
-TEST("triangles with the largest diagonals do not depend on who asks for gradients") {
+TEST("triangles with the largest diagonals do not depend on requires_grad") {
   const Tensor plain = ones({4, 6}), leaf = ones({4, 6}).requires_grad_();
   const auto kept = [](const Tensor& x) { return sum(x.detach() != 0.0).item<int64_t>(); };
   for (const int64_t diagonal : {most, -most, -most - 1, most / 2 + 1}) {

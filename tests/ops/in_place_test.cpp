@@ -70,7 +70,7 @@ TEST("a leaf that requires grad is not written in place") {
   expect_error([&] { x.add_(1); }, "a leaf tensor that requires grad is written in place: add_");
 }
 
-TEST("operators that write at places have in-place forms, eagerly and jitted") {
+TEST("operators that write at indices have in-place forms, eagerly and jitted") {
   const auto program = [](Tensor given) {
     Tensor x = given.clone(), places = tensor({0, 2});
     x.index_put_({places}, tensor({10.0, 20.0}));
@@ -93,7 +93,7 @@ TEST("an in-place form by name writes into the tensor") {
   expect_near(x.to_vector<float>(), {1, 0, 1, 1});
 }
 
-TEST("gradients pass through values that are put in place") {
+TEST("gradients pass through values that are written in place") {
   const auto program = [](Tensor x, Tensor values) {
     const Tensor y = x * 1;
     y.index_put_({tensor({1})}, values, true);

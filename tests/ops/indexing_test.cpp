@@ -86,7 +86,7 @@ TEST("indexes of gather, scatter, index_select and embedding do not count from t
     expect_error(run, "an index tensor holds -1, which is out of range for a dimension of size 3");
 }
 
-TEST("gather, scatter and index_select read and write at places") {
+TEST("gather, scatter and index_select read and write at indices") {
   const Tensor x = counted({2, 3});
   const Tensor places = tensor({{0, 2}, {1, 0}});
   expect_equal(values(gather(x, 1, places)), std::vector<int64_t>{0, 2, 4, 3});
@@ -99,7 +99,7 @@ TEST("gather, scatter and index_select read and write at places") {
   expect_error([&] { gather(x, 1, ones({2, 2})); }, "the index must be i64 or i32, got f32");
 }
 
-TEST("a value at places that are listed twice has the gradient of each place once") {
+TEST("a value at repeated indices has the gradient of each index once") {
   const Tensor x = ones({4, 2}).requires_grad_(), value = tensor(2.0).requires_grad_();
   const Tensor y = index_fill(x, 0, tensor({1, -3, 3}), value);
   expect_equal(y.to_vector<float>(), std::vector<float>{1, 1, 2, 2, 1, 1, 2, 2});

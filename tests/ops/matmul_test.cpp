@@ -17,7 +17,7 @@ TEST("matmul has PyTorch's shapes for every rank") {
   expect_error([&] { matmul(ones({2, 2}), ones({2, 2}, {.dtype = Dtype::f64})); }, "dtypes differ: f32 and f64");
 }
 
-TEST("the other products come down to matmul") {
+TEST("the other matrix products are decomposed to matmul") {
   const Tensor a = tensor({{1.0, 2.0}, {3.0, 4.0}}), v = tensor({1.0, -1.0});
   expect_near(mm(a, a).to_vector<float>(), {7, 10, 15, 22});
   expect_near(mv(a, v).to_vector<float>(), {-1, -1});
@@ -36,7 +36,7 @@ TEST("linear multiplies with the transposed weight") {
   expect_error([&] { nn::linear(ones({2, 3}), w); }, "input has 3 features, weight takes 2");
 }
 
-TEST("the backward of linear is two reshapes, a permute and a product where only the weight needs it") {
+TEST("the backward of linear is two reshapes, a permute and a matmul if only the weight needs it") {
   const Trace trace = record({f32({10, 100}), parameter({10, 100})}, [](const std::vector<Tensor>& in) {
     return std::vector<Tensor>{nn::linear(in[0], in[1])};
   });

@@ -112,7 +112,7 @@ TEST("tril and triu keep a triangle") {
   expect_equal(tril(ones({2, 2}, {.dtype = Dtype::boolean})).dtype(), Dtype::boolean);
 }
 
-TEST("a dimension without places is unbound into no tensors") {
+TEST("an empty dimension is unbound into no tensors") {
   expect(unbind(zeros({0, 3}), 0).empty());
   expect(jit([](Tensor x) { return unbind(x, 0); })(zeros({0, 3}).requires_grad_()).empty());
 }

@@ -51,7 +51,7 @@ int64_t check_packed(const Tensor& packed, int64_t heads, int64_t shared, double
 
 }  // namespace
 
-TEST("the cotangents of a packed projection are made where they lie in it") {
+TEST("the cotangents of a packed projection are computed in its memory") {
   manual_seed(1);
   for (const Dtype dtype : {Dtype::f32, Dtype::f64, Dtype::bf16}) {
     const double tolerance = dtype == Dtype::bf16 ? 2e-2 : 1e-6;

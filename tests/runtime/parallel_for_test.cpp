@@ -81,7 +81,7 @@ TEST("little work is one serial call") {
   expect_equal(calls, 1);
 }
 
-TEST("a region inside a region runs serially") {
+TEST("a parallel region inside another runs serially") {
   const Threads scope(2);
   std::atomic<int> total{0}, inner_calls{0};
   parallel_for(2, 1, [&](int64_t begin, int64_t end) {
@@ -95,7 +95,7 @@ TEST("a region inside a region runs serially") {
   expect_equal(inner_calls.load(), 2);
 }
 
-TEST("an exception comes out of the region") {
+TEST("an exception leaves the parallel region") {
   const Threads scope(2);
   expect_error([] { parallel_for(2, 1, [](int64_t, int64_t) { throw UserError("index out of range"); }); },
                "index out of range");

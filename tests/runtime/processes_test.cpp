@@ -102,7 +102,7 @@ TEST("a child computes while another thread of its parent works in parallel") {
   expect(all_succeeded);
 }
 
-TEST("a child runs products, convolutions, compiled functions and gradients") {
+TEST("a child runs matmuls, convolutions, compiled functions and gradients") {
   const Threads scope(2);
   const auto f = jit([](Tensor x, Tensor w) { return sum(relu(matmul(x, w))); });
   const auto x = ones({512, 256}), w = ones({256, 128}).requires_grad_(), images = ones({4, 8, 32, 32}),

@@ -46,7 +46,7 @@ TEST("a chain of kernels reuses its memory and gives fresh results") {
   expect_equal(ones.to_vector<float>(), std::vector<float>(16, 1));
 }
 
-TEST("a program is made when it is needed, once, by whoever needs it first") {
+TEST("a program is made once, at its first use") {
   TraceBuilder t;
   Value x = t.input({16});
   Trace trace = t.give({t.plus(x, x)});
@@ -79,7 +79,7 @@ TEST("views of planned memory keep it alive and cost nothing") {
                std::vector<float>({2.5, 4.5, 6.5, 8.5, 10.5, 12.5, 32.5, 64.5, 96.5, 128.5, 160.5, 192.5}));
 }
 
-TEST("where strides allow no view there is a copy") {
+TEST("an operand whose strides allow no view is copied") {
   TraceBuilder t;
   const Value x = t.input({2, 3});
   const Value sum = t.plus(x, x);
@@ -205,7 +205,7 @@ TEST("inputs of other types or sizes are refused") {
   expect_equal(run(program, {matrix()}).size(), 1u);
 }
 
-TEST("a symbol that nobody implements is named") {
+TEST("a symbol without an implementation is named") {
   TraceBuilder t;
   const Value x = t.input({2});
   t.add(test::plus_symbol, {x, x}, {2});

@@ -32,7 +32,7 @@ const std::vector<std::string> eager{"eager"}, fuser{"fuser", "eager"};
 
 }  // namespace
 
-TEST("lines of a chain that kernels run one by one share one memory") {
+TEST("ops of a chain that kernels run one by one share one memory") {
   manual_seed(1);
   expect_equal(arrays_of(eager, [](Tensor x) { return exp(sin(cos(x * 2.0))) + 1.0; }), 1.0);
   expect_equal(arrays_of(eager,
@@ -42,7 +42,7 @@ TEST("lines of a chain that kernels run one by one share one memory") {
                1.0);
 }
 
-TEST("what is read later, by another name too, is not written over") {
+TEST("a value that is read later, by another name too, is not overwritten") {
   manual_seed(2);
   expect_equal(arrays_of(eager,
                          [](Tensor x) {
@@ -83,7 +83,7 @@ TEST("a fusion of several sweeps writes over what its last one reads") {
   expect_equal(arrays_of(fuser, +normalized), 1.0 * rows / columns);
 }
 
-TEST("a fusion does not write over what it reads again, or takes from places") {
+TEST("a fusion does not overwrite a value that it reads again or gathers from") {
   manual_seed(5);
   const auto twice = [](Tensor x) {
     const Tensor m = matmul(x, transpose(x, 0, 1)), doubled = m * 2.0, shares = softmax(m, -1);
@@ -101,7 +101,7 @@ TEST("a fusion does not write over what it reads again, or takes from places") {
   arrays_of(fuser, gradient, rand({rows, columns}) - 0.5);
 }
 
-TEST("writes to places of a value that is not read again change it where it is") {
+TEST("scattered writes to a value that is not read again are done in place") {
   manual_seed(6);
   const NoGrad no_grad;
   const Tensor places = randint(0, rows, {7}), values = rand({7, columns});

@@ -43,7 +43,7 @@ TEST("an alias has no history") {
          "the same memory without history");
 }
 
-TEST("what does not fit into a memory is an error") {
+TEST("a tensor that does not fit into its memory is an error") {
   std::vector<float> elements(4);
   const auto memory = OutsideMemory::adopt(elements.data(), 16, {});
   expect_error([&] { memory.tensor({5}, {1}, 0, Dtype::f32); }, "the elements reach to byte 20 of 16");

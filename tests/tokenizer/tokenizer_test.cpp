@@ -75,7 +75,7 @@ TEST("BERT and RoBERTa put tokens around texts") {
   expect_equal(process("RobertaProcessing").type_ids, std::vector<int64_t>(6, 0));
 }
 
-TEST("decoding skips special tokens unless it is told to keep them") {
+TEST("decoding skips special tokens unless an option keeps them") {
   const Tokenizer tokenizer = with_added(specials, {{"decoder", R"({"type": "Fuse"})"}});
   expect_equal(tokenizer.decode({10, 0, 1, 11, 99}), "ab");
   expect_equal(tokenizer.decode({10, 0, 1, 11}, {.skip_special_tokens = false}), "<s>ab</s>");

@@ -22,7 +22,7 @@ TEST("a reader gives the text of lines that are in no file") {
          "without the reader the text is not known");
 }
 
-TEST("one line and one value have a Python form") {
+TEST("one op and one value have a Python form") {
   const auto f = jit([](Tensor x) { return exp(x) * 2; });
   f(ones({2}));
   const Trace first = last_traces(f).front();

@@ -29,7 +29,7 @@ def computation(t_0, t_weight):
 )");
 }
 
-TEST("the backward of a linear layer has requirement 000's lines") {
+TEST("the backward of a linear layer has requirement 000's ops") {
   Tracer tracer;
   const Tensor x = tracer.add_argument({Shape{10, 100}, Dtype::f32, {}}, false, "t_0");
   const Tensor weight = tracer.add_argument({Shape{10, 100}, Dtype::f32, {}}, true, "t_weight");

@@ -89,7 +89,7 @@ TEST("metrics are lines of CSV or JSON, and a file is continued") {
   expect_error([&] { training::MetricsFile(folder.path + "/none/m.csv", {"a"}); }, "cannot write ");
 }
 
-TEST("a progress line tells the steps, and is rewritten in a terminal") {
+TEST("a progress line shows the steps, and is rewritten in a terminal") {
   std::ostringstream plain, terminal;
   {
     training::ProgressLine line(2, "epoch 1", plain, false);

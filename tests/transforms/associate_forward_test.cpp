@@ -45,7 +45,7 @@ auto called(F function, const A&... arguments) {
 
 }  // namespace
 
-TEST("the backward of a linear layer names the layer's line") {
+TEST("the backward of a linear layer names the layer's op") {
   const auto f = called(nn::Linear(100, 10, false), randn({10, 100}));
   expect_python(last_traces(f).back(), R"(
 # Constructed by Delete Last Used
@@ -123,7 +123,7 @@ std::vector<Tensor> backward_fn(SavedForBackward saved_for_backward, std::vector
 )");
 }
 
-TEST("lines that no rule wrote say what they are") {
+TEST("ops that no rule recorded say their origin") {
   const Trace trace = record({parameter({2, 3}, "x"), parameter({3}, "w"), {{2, 3}, Dtype::f64, true, "y"}},
                              [](auto& t) -> std::vector<Tensor> {
                                const Tensor scaled = mul(t[0], t[1]);
@@ -185,7 +185,7 @@ def backward_fn(saved_for_backward, cotangents):
 )");
 }
 
-TEST("a forward line that executors replaced by its parts is named as they left it") {
+TEST("a forward op that executors replaced by its parts is named by them") {
   const auto f = called([](Tensor x) { return sum(nn::dropout(x, 0.5, true)); }, randn({3}).requires_grad_());
   const Trace forward = last_traces(f).back();
   for (const Trace& stage : last_backward_traces(f))
@@ -221,7 +221,7 @@ TEST("links follow renaming") {
   expect_equal(links(traces.backward).size(), before.size());
 }
 
-TEST("a link to a merged line becomes one to the line it was merged into") {
+TEST("a link to a merged op becomes one to the op it was merged into") {
   const Trace recorded = record_raw({parameter({3})}, [](auto& x) -> std::vector<Tensor> {
     const Tensor a = sin(x[0]);
     const Tensor b = sin(x[0]);
@@ -231,7 +231,7 @@ TEST("a link to a merged line becomes one to the line it was merged into") {
   for (const std::string& link : links(joint)) expect(link.find(" t1 ") == std::string::npos, link);
 }
 
-TEST("a fused line lists the lines that it serves, and names the fusion that runs them") {
+TEST("a fused op lists its forward ops, and names the fusion that runs them") {
   const auto f = called([](Tensor x, Tensor w) { return sum(tanh(matmul(exp(sin(x)), w))); },
                         randn({3, 3}).requires_grad_(), randn({3, 3}).requires_grad_());
   const Trace forward = fuse_pointwise(last_traces(f).back(), "fusion");
@@ -304,7 +304,7 @@ def backward_fn(saved_for_backward, cotangents):
 )");
 }
 
-TEST("a fusion of the joint trace that executors undo leaves each line its link") {
+TEST("a fusion of the joint trace that executors undo leaves each op its link") {
   const auto fuse = [](const Trace& joint) { return fuse_pointwise(joint, "fusion"); };
   const auto function = [](Tensor x, Tensor w) { return sum(tanh(matmul(exp(sin(x)), w))); };
   const auto f = jit(function, {.debug = {.associate_forward = true, .check_traces = true}});

@@ -90,7 +90,7 @@ Operators backward_of(const BoundSymbol& line, const Trace& of, const std::set<i
 
 }  // namespace
 
-TEST("every line of every stage of a 12-layer GPT's backward ends with the forward line that it serves") {
+TEST("every op of every stage of a 12-layer GPT's backward ends with its forward op") {
   const std::regex ending(R"re(forward: (\w+: "[\w.:]+"(, \w+)?(, )?)+$)re");
   for (const Trace& trace : compiled_gpt().backward)
     for (const std::string& text : {trace.python({.depth = 0}), trace.cpp({.depth = 0})}) {
@@ -109,7 +109,7 @@ TEST("every line of every stage of a 12-layer GPT's backward ends with the forwa
     }
 }
 
-TEST("the forward lines that a GPT's backward names are lines of the forward as run") {
+TEST("the forward ops that a GPT's backward names are ops of the forward as run") {
   std::map<std::string, std::string_view> printed;
   for (const BoundSymbol& bound : compiled_gpt().forward.back().bound_symbols)
     for (const Value& output : bound.flat_outs())
@@ -123,7 +123,7 @@ TEST("the forward lines that a GPT's backward names are lines of the forward as 
     }
 }
 
-TEST("the lines that serve a forward line are those of that line differentiated alone") {
+TEST("the backward ops of a forward op are those of that op differentiated alone") {
   const Trace& joint = stage(compiled_gpt().forward, "Grad transform pass");
   const Trace& backward = compiled_gpt().backward.front();
   std::map<int, Operators> claimed;
@@ -149,7 +149,7 @@ TEST("the lines that serve a forward line are those of that line differentiated 
 }
 
 // The cotangent of an op's result is computed by the backward of the ops that use the result, and by nothing else.
-TEST("gradients flow from the backward of a line's users into its own") {
+TEST("gradients flow from the backward of an op's consumers into its own") {
   const Trace& joint = stage(compiled_gpt().forward, "Grad transform pass");
   const Trace& backward = compiled_gpt().backward.front();
   const std::map<int, const BoundSymbol*> lines = forward_lines(joint);

@@ -36,7 +36,7 @@ Tensor computation(Tensor t_0, Tensor t_1) {
 )");
 }
 
-TEST("canonical_order keeps the order of draws, and draws that nobody uses") {
+TEST("canonical_order keeps the order of draws, and unused draws") {
   const Trace trace = record({}, [](auto&) -> std::vector<Tensor> {
     const Tensor a = rand({2});
     const Tensor b = rand({3});

@@ -78,7 +78,7 @@ TEST("check_trace finds subsymbols that do not make the result") {
   expect_error([&] { check_trace(trace); }, "its subsymbols do not make t");
 }
 
-TEST("trace_diff shows the lines that differ") {
+TEST("trace_diff shows the ops that differ") {
   const Trace before = record_raw({f32({2})}, [](auto& x) -> std::vector<Tensor> {
     tanh(x[0]);
     return {exp(x[0])};

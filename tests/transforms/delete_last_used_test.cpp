@@ -30,7 +30,7 @@ Tensor computation(Tensor t_0, Tensor t_1) {
 )");
 }
 
-TEST("delete_last_used ends results that nobody uses, and keeps what is returned") {
+TEST("delete_last_used deletes unused results, and keeps returned values") {
   const Trace trace = record({f32({2, 3})}, [](auto& x) -> std::vector<Tensor> {
     const auto [variance, mean] = var_mean(x[0], 1);
     return {mean, x[0]};

@@ -87,7 +87,7 @@ TEST("the effects of a composite are those of its ops") {
   expect(effects_of(trace.bound_symbols[3]) == Effects::all());
 }
 
-TEST("calls of unlike effects may change places: the canonical order is that of the results") {
+TEST("calls of unlike effects may be reordered: the canonical order is that of the results") {
   const auto program = [](bool prints_first) {
     return record_one([&](const std::vector<Tensor>& x) -> std::vector<Tensor> {
       Tensor printed, drawn;

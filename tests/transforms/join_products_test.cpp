@@ -33,7 +33,7 @@ Tensor three_products(Tensor a, Tensor b, Tensor c, Tensor d, Tensor e, Tensor f
 
 }  // namespace
 
-TEST("a sum of thin products is one product") {
+TEST("a sum of thin matmuls is one matmul") {
   manual_seed(1);
   expect_text(last_text(three_products, randn({200, 2}), randn({2, 100}), randn({200, 1}), randn({1, 100}),
                         randn({200, 3}), randn({3, 100})),
@@ -125,7 +125,7 @@ TEST("sums that would not be faster or that have other readers stay") {
   expect_equal(count(narrow_dtype, "matmul("), 3);
 }
 
-TEST("a recurrent layer's weights have gradients by one product each") {
+TEST("a recurrent layer's weights have gradients by one matmul each") {
   manual_seed(4);
   struct Model {
     nn::LSTM lstm{8, 80};

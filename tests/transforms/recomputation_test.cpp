@@ -66,7 +66,7 @@ TEST("the minimum cut nearest the sink") {
   expect(uncut.run(0, 1) >= MaxFlow::unlimited, "what cannot be cut says so");
 }
 
-TEST("large pointwise results are recomputed from what a product gave") {
+TEST("large pointwise results are recomputed from a matmul's result") {
   const Trace trace =
       record({f32({256, 64}), parameter({64, 64}), parameter({64, 64})}, [](const std::vector<Tensor>& a) {
         const Tensor hidden = matmul(a[0], a[1]);
@@ -148,7 +148,7 @@ TEST("a budget is kept, for as little work as it takes, or refused") {
                "memory_budget is a number of bytes, not -1");
 }
 
-TEST("what leaves a checkpoint is saved; what is inside is recomputed") {
+TEST("the results of a checkpoint are saved; the values inside are recomputed") {
   const auto block = [](Tensor x, Tensor w) { return sin(matmul(cos(x), w)); };
   const Trace trace = record({parameter({8, 8}, "x"), parameter({8, 8}, "w")}, [&](const std::vector<Tensor>& a) {
     const auto kept = checkpoint(block);
@@ -191,7 +191,7 @@ TEST("one result of several leaves a checkpoint, another is recomputed") {
   expect_near(gradient.to_vector<float>(), grad(plain)(x).to_vector<float>());
 }
 
-TEST("what is compared with an extremum of it is saved, and where a checkpoint makes it again the extremum is too") {
+TEST("a value compared with its extremum is saved, or recomputed together with the extremum in a checkpoint") {
   const auto largest = [](Tensor x) { return amax(abs(sin(x) * 0.5), {-1}); };
   const auto traces_of = [](auto f) {
     const Trace trace =
@@ -210,7 +210,7 @@ TEST("what is compared with an extremum of it is saved, and where a checkpoint m
   expect_equal(count_ops(inside.backward, "amax"), 1);
 }
 
-TEST("inside a compiled step a checkpointed part is still recomputed, and backward lines keep their order") {
+TEST("inside a compiled step a checkpointed part is still recomputed, and backward ops keep their order") {
   const auto block = [](Tensor x) { return tanh(sin(exp(x))); };
   const auto loss = [=](Tensor x) { return sum(checkpoint(block)(x)); };
   const auto step = jit(grad(loss));

@@ -95,7 +95,7 @@ Tensor computation(Tensor t_0, Tensor t_1) {
 )");
 }
 
-TEST("what is scattered into zeros stays a line of its own where it is read elsewhere, scaled, or not of zeros") {
+TEST("a scatter stays an op of its own if it is read elsewhere, scaled, or not into zeros") {
   manual_seed(2);
   const Tensor x = randn({5, 3}), places = tensor(std::vector<int64_t>{4, 1, 4}), values = randn({3, 3});
   const auto put_into = [](Tensor to, Tensor places, Tensor values) { return index_add(to, 0, places, values); };

@@ -148,7 +148,7 @@ TEST("exponentials that may overflow are not divided") {
   expect_equal(kernels_of(last_traces(f).back()).find("inverse"), std::string::npos);
 }
 
-TEST("what is taken at a place is computed there, unless it depends on places itself") {
+TEST("a gathered value is computed at its index, unless it depends on the index itself") {
   const Tensor x = randn({5, 33}), w = randn({33}), b = randn({5, 1}), classes = randint(0, 33, {5});
   const auto bent = [](Tensor t, Tensor scale, Tensor shift, Tensor place) {
     return nn::nll_loss(tanh(t * scale + shift), place, {}, {}, -100, {}, "none");

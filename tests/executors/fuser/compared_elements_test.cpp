@@ -39,7 +39,7 @@ void check(const std::string& name, Select select) {
 
 }  // namespace
 
-TEST("what a gradient compares with an extremum, a median or a norm is what it was in the forward") {
+TEST("a gradient compares the forward's own values with an extremum, a median or a norm") {
   check("amin", [](const Tensor& x) { return amin(x, {-1}); });
   check("amax behind what is exact", [](const Tensor& x) { return amax(relu(x.unsqueeze(0)), {-1}, true); });
   check("amax of columns", [](const Tensor& x) { return amax(x, {0}); });

@@ -17,7 +17,7 @@ Tensor bent(Tensor x, Tensor y) {
 
 }  // namespace
 
-TEST("a chain is fused by default, a very small one is not worth a run of the compiler") {
+TEST("a chain is fused by default, a very small one is unprofitable") {
   const auto f = jit(bent);
   const Tensor small = randn({32, 32}), large = randn({64, 64});
   expect_equal(f(small, small).contiguous().to_vector<float>(), bent(small, small).contiguous().to_vector<float>());
@@ -28,7 +28,7 @@ TEST("a chain is fused by default, a very small one is not worth a run of the co
   expect(last_traces(f).size() > stages, "nothing is said of fusing where nothing is large");
 }
 
-TEST("who names the fuser gets whatever it can fuse") {
+TEST("an executor list with the fuser fuses all supported ops") {
   const auto f = jit(bent, {.executors = {"fuser"}});
   const Tensor small = randn({6, 7});
   expect_close(f(small, small), bent(small, small));
@@ -38,7 +38,7 @@ TEST("who names the fuser gets whatever it can fuse") {
   expect_equal(fusions_in(last_traces(same).back()), 1);
 }
 
-TEST("who names others gets no generated kernels") {
+TEST("an executor list without the fuser has no generated kernels") {
   const auto f = jit(bent, {.executors = {"onednn"}});
   const Tensor large = randn({1024, 1024});
   expect_equal(f(large, large).to_vector<float>(), bent(large, large).to_vector<float>());
@@ -67,7 +67,7 @@ TEST("calls give the same bits from the first on") {
   expect_equal(again(x, y).to_vector<float>() == first, true);
 }
 
-TEST("a long chain of lines none of which moves much is not looked through for regions") {
+TEST("a long chain of ops that move little memory is not searched for fusion groups") {
   const auto chain = [](Tensor x) {
     for (int i = 0; i < 300; ++i) x = abs(x) + 0.5;
     return x;

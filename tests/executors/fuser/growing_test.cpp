@@ -30,7 +30,7 @@ std::string lines_of(F function, const Inputs&... inputs) {
 
 }  // namespace
 
-TEST("regions grow over lines in between that have nothing to do with them") {
+TEST("fusion groups grow across independent ops") {
   const Tensor x = ones({4, 5}), w = ones({5, 5});
   expect_equal(lines_of(
                    [](Tensor x, Tensor w) {
@@ -44,7 +44,7 @@ TEST("regions grow over lines in between that have nothing to do with them") {
                std::string("mul add tanh add"));
 }
 
-TEST("regions that others reach past their ends do not wait for one another in a circle") {
+TEST("fusion groups that reach past each other have no cyclic dependency") {
   const Tensor x = ones({5, 5}), y = ones({5, 5}), w = ones({5, 5});
   const auto function = [](Tensor x, Tensor y, Tensor w) {
     const Tensor early = x + 1.0;
@@ -58,7 +58,7 @@ TEST("regions that others reach past their ends do not wait for one another in a
   expect_equal(lines_of(function, x, y, w), std::string("add add"));
 }
 
-TEST("two lines with a third between them that neither can take stay two regions") {
+TEST("two ops with an unsupported op between them stay two fusion groups") {
   const Tensor x = ones({5, 5}), w = ones({5, 5});
   expect_equal(lines_of(
                    [](Tensor x, Tensor w) {
@@ -72,7 +72,7 @@ TEST("two lines with a third between them that neither can take stay two regions
                std::string("mul add | add mul"));
 }
 
-TEST("no cycle arises through a third region") {
+TEST("a third fusion group closes no cycle") {
   const Tensor x = ones({5, 5}), w = ones({5, 5});
   expect_equal(lines_of(
                    [](Tensor x, Tensor w) {
@@ -89,7 +89,7 @@ TEST("no cycle arises through a third region") {
                std::string("tanh mul | add mul | add mul"));
 }
 
-TEST("reductions along different dimensions are different regions") {
+TEST("reductions along different dimensions are different fusion groups") {
   const Tensor x = ones({4, 5});
   expect_equal(lines_of(
                    [](Tensor x) {
@@ -102,7 +102,7 @@ TEST("reductions along different dimensions are different regions") {
                std::string("mul softmax sum"));
 }
 
-TEST("what is expanded is read as it was") {
+TEST("an expanded value is read unexpanded") {
   const Tensor x = ones({4, 5}), row = ones({4});
   expect_equal(lines_of(
                    [](Tensor x, Tensor row) {
@@ -116,7 +116,7 @@ TEST("what is expanded is read as it was") {
                std::string("mul unsqueeze expand mul add"));
 }
 
-TEST("one line alone is left to who has a kernel for it") {
+TEST("a single op is left to the executor that has a kernel for it") {
   const Tensor x = ones({4, 5});
   expect_equal(lines_of([](Tensor x) { return tanh(x); }, x), std::string());
   expect_equal(lines_of([](Tensor x) { return nn::softsign(x); }, x), std::string("softsign"));
@@ -141,7 +141,7 @@ TEST("dimensions that a view joins or divides are looked through") {
   expect_near(doubled.sum().item<double>(), 2 * bent.sum().item<double>(), 1e-5);
 }
 
-TEST("what a backward recomputes in the kernel that made it is stored once") {
+TEST("a value recomputed in the kernel that computes it is stored once") {
   manual_seed(9);
   const Tensor x = randn({512, 256}), weight = randn({256, 256});
   const auto loss = [](Tensor a, Tensor b) { return sum(matmul(nn::gelu(a), b)); };

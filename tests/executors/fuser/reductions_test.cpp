@@ -10,7 +10,7 @@
 using namespace fulgurite;
 using namespace fulgurite::test;
 
-TEST("the backward of softmax is one kernel of at most 40 lines") {
+TEST("the backward of softmax is one kernel of at most 40 lines of text") {
   manual_seed(1);
   const Tensor y = softmax(randn({4, 50}), -1), g = randn({4, 50});
   const auto function = [](Tensor g, Tensor y) {
@@ -154,7 +154,7 @@ TEST("results do not depend on the number of threads") {
   expect_equal(fusions_in(last_traces(f).back()), 1);
 }
 
-TEST("what reduces everything to one element is one row, and goes on") {
+TEST("a reduction to one element is one row, and ops after it are fused") {
   manual_seed(1);
   const auto doubled_variance = [](Tensor x) {
     const Tensor variance = var(x, {0, 1}, 1);
@@ -227,7 +227,7 @@ TEST("16-bit rows are summed in f32, and rounded where the program rounds them")
   }
 }
 
-TEST("what two lines compute alike is computed once, and may be two results") {
+TEST("equal values of two ops are computed once, and may be two results") {
   const auto count = [](const std::string& text, std::string_view word) {
     int found = 0;
     for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++found;

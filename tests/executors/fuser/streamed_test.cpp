@@ -100,7 +100,7 @@ TEST("large results of every dtype") {
   }
 }
 
-TEST("large results that are read by a later sweep, in rows of which few begin where lines do") {
+TEST("large results that are read by a later row loop, in rows that rarely begin at cache lines") {
   manual_seed(2);
   for (const int64_t columns : {1024, 1023}) {
     const Tensor x = randn({4200, columns});

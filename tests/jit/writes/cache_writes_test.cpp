@@ -29,7 +29,7 @@ bool writes_straight(const Jitted& f) {
 
 }  // namespace
 
-TEST("a cache is written in place, wherever it lies") {
+TEST("a cache is written in place, in any memory") {
   const auto f = jit(append, {.executors = {"eager"}});
   const Tensor whole = zeros({8, 6});
   const Tensor wide = zeros({5, 8});
@@ -49,7 +49,7 @@ TEST("a cache is written in place, wherever it lies") {
   expect_equal(elements(whole.narrow(1, 3, 3).narrow(0, 0, 2)), std::vector<double>(6, 0.0));
 }
 
-TEST("what is read of a cache before it is written stays what it was") {
+TEST("values read from a cache before a write stay as they were") {
   const auto swap = [](Tensor cache, Tensor position, Tensor row) {
     const Tensor changed = index_copy(cache, 0, position, row);
     const Tensor before = cache * 10.0;
@@ -83,7 +83,7 @@ TEST("an index out of range leaves a cache as it was") {
   expect_equal(elements(cache), before);
 }
 
-TEST("sums at places, and single places, go into their input too") {
+TEST("sums at indices, and single elements, are written into their input too") {
   const auto f = jit(
       [](Tensor total, Tensor index, Tensor source) {
         total.copy_(scatter_add(total, 0, index, source));

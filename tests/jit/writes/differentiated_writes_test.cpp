@@ -68,7 +68,7 @@ TEST("gradients pass through writes into an argument that is not differentiated"
   });
 }
 
-TEST("what a gradient needs of a buffer is kept as it was before the write") {
+TEST("a buffer's value for a gradient is kept as it was before the write") {
   expect_same_gradients([](Tensor w, Tensor b) {
     const Tensor y = w * b.clone();
     b.add_(1);
@@ -173,7 +173,7 @@ TEST("batch norm trains inside value_and_grad, jitted, and its statistics follow
   expect_less(loss(evaluated, images, classes).item<double>(), 0.35);
 }
 
-TEST("results and copies that lie in an overwritten input are as they were before") {
+TEST("results and copies in an overwritten input's memory are as they were before") {
   const auto swap = [](Tensor a, Tensor b) {
     a.copy_(b);
     b.add_(1);
@@ -200,7 +200,7 @@ TEST("results and copies that lie in an overwritten input are as they were befor
   expect_equal(numbers(d), numbers(f));
 }
 
-TEST("a leaf that a gradient is asked of is not written in place") {
+TEST("a leaf that requires grad is not written in place") {
   const Tensor x = weights(), b = buffer();
   const int line = SourceLocation::here().line;
   const auto in_place = [](Tensor w) {

@@ -107,7 +107,7 @@ TEST("a leaf that is written without gradients has that of its new value") {
       {4, 6, 8});
 }
 
-TEST("what is written through detach() has its values alone") {
+TEST("a write through detach() changes values alone") {
   expect_gradient(
       [](Tensor x) {
         const Tensor w = x * 2;
@@ -131,7 +131,7 @@ TEST("what is written through detach() has its values alone") {
       {4, 8, 12});
 }
 
-TEST("what has no history gets none where gradients are off") {
+TEST("a tensor without history gets none while gradients are off") {
   expect_gradient(
       [](Tensor x) {
         const Tensor w = zeros({3});
@@ -174,7 +174,7 @@ TEST("gradients inside a jitted function see the same") {
   expect_near(jit(grad(f))(x).to_vector<float>(), {12, 20, 28});
 }
 
-TEST("parameters that a traced step updates have no line for a history that nobody reads") {
+TEST("parameters that a traced step updates have no op for an unread history") {
   const Tensor w = ones({2}).requires_grad_();
   const auto step = jit([&](Tensor x) {
     const NoGrad no_grad;

@@ -71,7 +71,7 @@ TEST("one row of an expanded tensor is written") {
   });
 }
 
-TEST("what overlaps is refused where it is written, and where the call has it") {
+TEST("overlapping memory is refused where it is written, and as an argument") {
   const auto windows = jit([](Tensor x) {
     Tensor t = x * 1.0;
     t.unfold(0, 2, 1).mul_(2.0);

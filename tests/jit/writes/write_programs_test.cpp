@@ -63,7 +63,7 @@ Outcome functional_outcome(const WriteProgram& program) {
 
 }  // namespace
 
-TEST("random programs of writes do the same eagerly, jitted, in pieces and under value_and_grad") {
+TEST("random programs of writes do the same eagerly, jitted, with graph breaks and under value_and_grad") {
   constexpr unsigned count = 200;
   unsigned differ = 0, refused = 0;
   for (unsigned seed = 0; seed < count; ++seed) {

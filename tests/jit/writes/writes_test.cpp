@@ -302,7 +302,7 @@ TEST("a reshaped argument is a view or a copy by its strides, for which the entr
   }
 }
 
-TEST("what a write cannot do is said") {
+TEST("unsupported writes are errors") {
   const Tensor x = rand({2, 3});
   expect_error(
       [&] {
