@@ -177,6 +177,14 @@ TEST("pointwise kernels of every dtype have the same bits in both forms") {
           {numbers({3, columns}, dtype), numbers({3, columns}, dtype)});
 }
 
+// g++ computes -(a * b + c) as -(a * b) - c, whose zero has another sign.
+TEST("a negated multiply-add has the same zero in both forms") {
+  for (const Dtype dtype : {Dtype::f32, Dtype::f64}) {
+    const Tensor x = full({64, 64}, 2.0, {.dtype = dtype}), y = full({64, 64}, 3.0, {.dtype = dtype});
+    expect_same_bits([](Values t) { return Values{-addcmul(t[2], t[0], t[1], 0.5)}; }, {x, y, x * y * -0.5});
+  }
+}
+
 TEST("integer kernels have the same bits in both forms") {
   for (const Dtype dtype : {Dtype::i64, Dtype::i32, Dtype::i16, Dtype::i8, Dtype::u8})
     expect_same_bits(

@@ -68,8 +68,14 @@ FULGURITE_INLINE Floats to_floats(const Ints& a) { return (float)a.value(); }
 
 // a * b + c, rounded once where kernels of vectors do so.
 #if defined(__FMA__)
-FULGURITE_INLINE float multiply_add(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-FULGURITE_INLINE double multiply_add(double a, double b, double c) { return __builtin_fma(a, b, c); }
+/// Hides the number from the compiler: g++ computes -(a * b + c) as -(a * b) - c, whose zero has another sign.
+template <class Number>
+FULGURITE_INLINE Number uncombined(Number x) {
+  asm("" : "+m"(x));
+  return x;
+}
+FULGURITE_INLINE float multiply_add(float a, float b, float c) { return uncombined(__builtin_fmaf(a, b, c)); }
+FULGURITE_INLINE double multiply_add(double a, double b, double c) { return uncombined(__builtin_fma(a, b, c)); }
 #else
 FULGURITE_INLINE float multiply_add(float a, float b, float c) { return a * b + c; }
 FULGURITE_INLINE double multiply_add(double a, double b, double c) { return a * b + c; }
