@@ -3,14 +3,14 @@
 
 namespace fulgurite {
 
-/// Returns true if the call is f32 with a kernel of one element, no stride, padding or groups, and matmuls compute it
-/// faster than the library's convolutions: then the planes of a sample are the rows of a matrix, in memory as they are.
-/// Measured on AVX-512: see docs/decisions/0001-convolutions.md.
+/// Returns true if the call is f32 with a kernel of one element, no stride, padding, groups or bias, and matmuls compute
+/// it faster than the library's convolutions: then the planes of a sample are the rows of a matrix, in memory as they
+/// are. Measured on AVX-512: see docs/decisions/0001-convolutions.md.
 bool is_pointwise_gemm(const ConvolutionCall&);
 
 /// Computes such a call:
 ///
-///     destination[n] = weight · source[n] + bias
+///     destination[n] = weight · source[n]
 ///     source[n] = weightᵀ · destination[n]
 ///     weight = sum over n of destination[n] · source[n]ᵀ
 void run_pointwise_gemm(const ConvolutionCall&);
