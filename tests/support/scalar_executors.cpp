@@ -14,6 +14,31 @@
 
 namespace fulgurite::test {
 
+void run_scalar_gemm(const codegen::GemmForm& form, const fused_gemm::GemmArguments& given,
+                     const codegen::CompiledKernel& code) {
+  const auto operand = [](const fused_gemm::DepthMatrix& matrix) {
+    return kernels::GemmOperand{static_cast<const char*>(matrix.data), matrix.rows, matrix.row_stride,
+                                matrix.depth_stride};
+  };
+  kernels::GemmMatrix matrices[codegen::max_gemm_matrices];
+  const codegen::GemmEpilogue& epilogue = form.epilogue;
+  for (size_t m = 0; m < given.matrices.size(); ++m) {
+    const bool is_result = m < epilogue.results.size();
+    const int64_t item =
+        size_of(is_result ? epilogue.results[m] : epilogue.operands[m - epilogue.results.size()].dtype);
+    matrices[m] = {static_cast<char*>(given.matrices[m].data), given.matrices[m].row_stride * item, item};
+  }
+  kernels::GemmLaunch launch{};
+  launch.left = operand(given.left);
+  launch.right = operand(given.right);
+  launch.depth = given.depth;
+  launch.matrices = matrices;
+  const auto function = reinterpret_cast<void (*)()>(code.function);
+  parallel_for(given.left.rows, 8, [&](int64_t begin, int64_t end) {
+    reinterpret_cast<kernels::GemmFunction>(function)(launch, begin, end);
+  });
+}
+
 namespace {
 
 /// A fusion whose kernel is in scalar form.
@@ -51,7 +76,7 @@ struct Fusions {
   }
 };
 
-/// GEMMs; the rows of the result are divided among threads.
+/// The kernels of gemm.
 struct Gemms {
   using Vectors = fused_gemm::GemmKernel;
   static constexpr std::string_view executor = "scalar_gemm";
@@ -63,28 +88,7 @@ struct Gemms {
     std::string_view text() const override { return text_; }
     void run(Arguments arguments, std::span<const Tensor> results) const override {
       const fused_gemm::GemmCall call(gemm_, arguments, results);
-      const fused_gemm::GemmArguments& given = call.arguments();
-      const auto operand = [](const fused_gemm::DepthMatrix& matrix) {
-        return kernels::GemmOperand{static_cast<const char*>(matrix.data), matrix.rows, matrix.row_stride,
-                                    matrix.depth_stride};
-      };
-      kernels::GemmMatrix matrices[codegen::max_gemm_matrices];
-      const codegen::GemmEpilogue& epilogue = gemm_.form.epilogue;
-      for (size_t m = 0; m < given.matrices.size(); ++m) {
-        const bool is_result = m < epilogue.results.size();
-        const int64_t item =
-            size_of(is_result ? epilogue.results[m] : epilogue.operands[m - epilogue.results.size()].dtype);
-        matrices[m] = {static_cast<char*>(given.matrices[m].data), given.matrices[m].row_stride * item, item};
-      }
-      kernels::GemmLaunch launch{};
-      launch.left = operand(given.left);
-      launch.right = operand(given.right);
-      launch.depth = given.depth;
-      launch.matrices = matrices;
-      const auto function = reinterpret_cast<void (*)()>(code_.function);
-      parallel_for(given.left.rows, 8, [&](int64_t begin, int64_t end) {
-        reinterpret_cast<kernels::GemmFunction>(function)(launch, begin, end);
-      });
+      run_scalar_gemm(gemm_.form, call.arguments(), code_);
     }
 
    private:

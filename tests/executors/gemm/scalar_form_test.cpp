@@ -9,6 +9,7 @@
 #include "codegen/gemm/prebuilt_forms.h"
 #include "executors/gemm/run_gemm.h"
 #include "support/emulated_amx.h"
+#include "support/scalar_executors.h"
 #include "support/test.h"
 #include "tensor/tensor_impl.h"
 
@@ -78,8 +79,10 @@ struct Call {
     return out;
   }
 
-  std::vector<Tensor> by_vectors(const CompiledGemm& kernels) const {
-    std::vector<Tensor> results = make_results();
+  /// The results of `run`, which computes the call.
+  template <class Run>
+  std::vector<Tensor> results_of(const Run& run) const {
+    const std::vector<Tensor> results = make_results();
     std::vector<fused_gemm::ColumnMatrix> matrices;
     for (const Tensor& result : results) matrices.push_back({result.impl()->data(), columns()});
     for (size_t k = 0; k < operands.size(); ++k)
@@ -88,31 +91,7 @@ struct Call {
       const TensorImpl& impl = *t.impl();
       return fused_gemm::DepthMatrix{impl.data(), impl.sizes[0], impl.strides[0], impl.strides[1]};
     };
-    fused_gemm::run_gemm(form, kernels, {matrix(left), matrix(right), left.impl()->sizes[1], matrices});
-    return results;
-  }
-
-  std::vector<Tensor> in_scalar_form(codegen::CompiledKernel kernel) const {
-    std::vector<Tensor> results = make_results();
-    std::vector<kernels::GemmMatrix> matrices;
-    const auto add = [&](const Tensor& t, bool is_row) {
-      const int64_t item = size_of(t.dtype());
-      matrices.push_back({static_cast<char*>(t.impl()->data()), is_row ? 0 : columns() * item, item});
-    };
-    for (const Tensor& result : results) add(result, false);
-    for (size_t k = 0; k < operands.size(); ++k) add(operands[k], form.epilogue.operands[k].is_row);
-    const auto operand = [](const Tensor& t) {
-      const TensorImpl& impl = *t.impl();
-      return kernels::GemmOperand{static_cast<const char*>(impl.data()), impl.sizes[0], impl.strides[0],
-                                  impl.strides[1]};
-    };
-    kernels::GemmLaunch launch{};
-    launch.left = operand(left);
-    launch.right = operand(right);
-    launch.depth = left.impl()->sizes[1];
-    launch.matrices = matrices.data();
-    const auto function = reinterpret_cast<void (*)()>(kernel.function);
-    reinterpret_cast<kernels::GemmFunction>(function)(launch, 0, left.impl()->sizes[0]);
+    run(fused_gemm::GemmArguments{matrix(left), matrix(right), left.impl()->sizes[1], matrices});
     return results;
   }
 
@@ -181,7 +160,11 @@ TEST("a GEMM in scalar form has the bits of each unit's") {
     for (const auto& [rows, columns, depth] : sizes)
       for (size_t i = 0; i < forms.size(); ++i) {
         const Call call(forms[i], rows, columns, depth);
-        const std::vector<Tensor> actual = call.in_scalar_form(scalars[i]), expected = call.by_vectors(vectors[i]);
+        using fused_gemm::GemmArguments;
+        const std::vector<Tensor> actual =
+            call.results_of([&](const GemmArguments& given) { run_scalar_gemm(forms[i], given, scalars[i]); });
+        const std::vector<Tensor> expected =
+            call.results_of([&](const GemmArguments& given) { fused_gemm::run_gemm(forms[i], vectors[i], given); });
         for (size_t k = 0; k < actual.size(); ++k)
           if (!expect(bits_of(actual[k]) == bits_of(expected[k]), "the bits differ"))
             std::printf("  of %s, %ld x %ld x %ld\n", sources[i].text.c_str(), rows, columns, depth);
