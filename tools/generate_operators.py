@@ -8,6 +8,7 @@ Reads every `const Symbol NAME{ .signature = "…", … };` in the folders of sr
                                       their bodies, by the folder of the records (and by their files, where one file
                                       would be too long)
   src/ops/generated/symbols.h         the records' declarations
+  src/ops/generated/formulas.h        the records with the formula of an element
   src/ops/generated/aliases.cpp       other names of the records
 
 usage: tools/generate_operators.py [--check]     --check writes nothing and exits 1 when a file is stale
@@ -15,7 +16,7 @@ usage: tools/generate_operators.py [--check]     --check writes nothing and exit
 
 import sys
 
-from operators.headers import methods_header, operators_header, symbols_header
+from operators.headers import formulas_header, methods_header, operators_header, symbols_header
 from operators.records import method_operators, read_records, with_aliases
 from operators.sources import aliases_source, source_files
 from operators.text import ROOT
@@ -33,6 +34,7 @@ def main():
         ROOT / "include/fulgurite/operators.h": operators_header(operators),
         ROOT / "include/fulgurite/tensor_methods.h": methods_header(operators, methods),
         ROOT / "src/ops/generated/symbols.h": symbols_header(operators),
+        ROOT / "src/ops/generated/formulas.h": formulas_header(operators),
         ROOT / "src/ops/generated/aliases.cpp": aliases_source(),
     }
     for name, text in source_files(operators, methods).items():

@@ -161,3 +161,12 @@ def symbols_header(operators):
     out = [BANNER, "#pragma once", "#include <fulgurite/symbol.h>", "", "namespace fulgurite {", ""]
     out += [f"extern const Symbol {o.variable};" for o in sorted(operators, key=lambda o: o.variable) if not o.alias]
     return "\n".join(out + ["", "}  // namespace fulgurite"]) + "\n"
+
+
+def formulas_header(operators):
+    names = sorted(o.variable for o in operators if o.has_formula and not o.alias)
+    out = [BANNER, "#pragma once", '#include "ops/generated/symbols.h"', "", "namespace fulgurite {", ""]
+    out += ["template <const Symbol&... symbols>", "struct SymbolPack {};"]
+    out += ["/// The records that have the formula of an element.", "using SymbolsWithFormulas = SymbolPack<"]
+    out += [f"    {name}," for name in names[:-1]] + [f"    {names[-1]}>;"]
+    return "\n".join(out + ["", "}  // namespace fulgurite"]) + "\n"

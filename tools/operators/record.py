@@ -20,6 +20,7 @@ class Operator:
     structural: bool
     in_place: bool
     has_in_place_trait: bool
+    has_formula: bool
     file: str = ""
     alias: str = ""  # another name of a record, qualified
     family: str = ""  # the folder of its record

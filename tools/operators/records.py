@@ -49,6 +49,7 @@ def read_records():
                     has_trait(body, "structural"),
                     has_trait(body, "in_place"),
                     has_trait(body, "has_in_place_form"),
+                    re.search(r"\.scalar\s*=", body) is not None,
                     path.name,
                     family=path.parent.name,
                 )

@@ -1,14 +1,11 @@
 #include "codegen/lowering/scalar_ops.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
-#include <fulgurite/error.h>
 #include <fulgurite/symbol.h>
 
-#include "ops/core/dispatch.h"
-#include "support/text/text.h"
+#include "codegen/lowering/formula_shape.h"
 
 namespace fulgurite::codegen {
 
@@ -16,17 +13,7 @@ namespace {
 
 using Node = ScalarFormula::Node;
 
-/// The dtype that arithmetic on a dtype is computed in, as in the eager kernels.
-Dtype computed_in(Dtype dtype) {
-  if (dtype == Dtype::f64 || dtype == Dtype::i64) return dtype;
-  return is_floating(dtype) ? Dtype::f32 : Dtype::i32;
-}
-
 bool is_integer(Lanes type) { return type == Lanes::ints || type == Lanes::longs; }
-
-bool is_integral_rounding(ScalarOp op) {
-  return op == ScalarOp::floor || op == ScalarOp::ceil || op == ScalarOp::round || op == ScalarOp::truncate;
-}
 
 /// Returns true for what takes much longer than a product.
 bool is_costly(ScalarOp op) { return op == ScalarOp::divide || op == ScalarOp::remainder || op >= ScalarOp::sqrt; }
@@ -62,97 +49,51 @@ class FormulaLowering {
       : symbol_(symbol), arguments_(arguments), result_(result), formula_(symbol.scalar.of(arguments, result)) {}
 
   std::optional<Expression> run() {
-    if (formula_.empty() || !find_arguments() || !find_condition()) return std::nullopt;
-    choose_dtypes();
-    for (const Node node : formula_.nodes())
-      if (!push(node)) return std::nullopt;
+    if (formula_.empty()) return std::nullopt;
+    shape_ = shape_of(symbol_, formula_);
+    if (!shape_.has_one_condition || !have_elements()) return std::nullopt;
+    const FormulaDtypes dtypes = dtypes_of(shape_, arguments_, result_);
+    out_.read = dtypes.read;
+    out_.computed = dtypes.computed;
+    out_.arguments = shape_.arguments;
+    out_.condition = shape_.condition;
+    for (size_t i = 0; i < formula_.nodes().size(); ++i)
+      if (!push(i)) return std::nullopt;
     out_.value = stack_.back();
     out_.is_costly = std::ranges::any_of(formula_.nodes(), is_costly, &Node::op);
-    out_.is_exact = !tests_ && (std::ranges::all_of(formula_.nodes(), is_exact) || multiplies_by_power_of_two());
+    out_.is_exact =
+        !shape_.is_test && (std::ranges::all_of(formula_.nodes(), is_exact) || multiplies_by_power_of_two());
     return std::move(out_);
   }
 
  private:
-  bool has(ScalarOp op) const { return std::ranges::find(formula_.nodes(), op, &Node::op) != formula_.nodes().end(); }
-
-  int parameter_of(Node operand) const {
-    const std::string_view name = formula_.text_of(operand);
-    const auto parameters = symbol_.signature.params();
-    const auto found = std::ranges::find(parameters, name, &Parameter::name);
-    if (found == parameters.end()) fail(text::cat(name, " is not a parameter"));
-    return static_cast<int>(found - parameters.begin());
-  }
-
-  /// Lists the arguments that the formula reads, in the signature's order; returns false if one has no elements.
-  bool find_arguments() {
-    bool is_read[Signature::max_parameters] = {};
-    for (const Node node : formula_.nodes())
-      if (node.op == ScalarOp::operand) is_read[parameter_of(node)] = true;
-    for (int k = 0; k < Signature::max_parameters; ++k) {
-      if (!is_read[k]) continue;
+  bool have_elements() const {
+    return std::ranges::all_of(shape_.arguments, [this](int k) {
       const Argument& argument = arguments_[static_cast<size_t>(k)];
-      if (!argument.is_tensor() && !argument.is_number()) return false;
-      out_.arguments.push_back(k);
-    }
-    return true;
-  }
-
-  /// Finds the argument that `where` tests; returns false if there are several.
-  bool find_condition() {
-    SmallVector<Node, 8> roots;  // of the operands that are complete
-    for (const Node node : formula_.nodes()) {
-      for (size_t k = record_of(node.op).operands; k-- > 0;) {
-        const Node operand = roots.back();
-        roots.pop_back();
-        if (node.op != ScalarOp::select || k > 0 || operand.op != ScalarOp::operand) continue;
-        const int tested = parameter_of(operand);
-        if (out_.condition >= 0 && out_.condition != tested) return false;
-        out_.condition = tested;
-      }
-      roots.push_back(node);
-    }
-    return true;
-  }
-
-  void choose_dtypes() {
-    const ScalarOp root = formula_.nodes().back().op;
-    const bool joins = root == ScalarOp::bit_and || root == ScalarOp::bit_or || root == ScalarOp::bit_xor;
-    tests_ = is_comparison(root) || (joins && std::ranges::any_of(formula_.nodes(), is_comparison, &Node::op));
-    // Selections only move bits, and the complement of a boolean is a boolean: both keep the dtype.
-    const bool selects = std::ranges::all_of(
-        formula_.nodes(), [](Node n) { return n.op == ScalarOp::select || n.op == ScalarOp::operand; });
-    const bool keeps_dtype =
-        (selects && has(ScalarOp::select)) || (result_ == Dtype::boolean && has(ScalarOp::bit_not));
-    out_.read = tests_ ? computed_in(dtype_of_operands()) : keeps_dtype ? result_ : computed_in(result_);
-    out_.computed = tests_ ? Dtype::boolean : out_.read;
-  }
-  Dtype dtype_of_operands() const {
-    SmallVector<Argument, 4> operands;
-    for (const int k : out_.arguments)
-      if (k != out_.condition) operands.push_back(arguments_[static_cast<size_t>(k)]);
-    return result_dtype({operands.data(), operands.size()});
+      return argument.is_tensor() || argument.is_number();
+    });
   }
 
   /// Returns false if the operation is not defined for the operands' type.
-  bool push(Node node) {
+  bool push(size_t i) {
     const Lanes type = lanes_of(out_.read);
+    const Node node = formula_.nodes()[i];
     switch (node.op) {
       case ScalarOp::operand: {
-        const int k = parameter_of(node);
+        const int k = shape_.argument_of_node[i];
         stack_.push_back(operand(k, k == out_.condition ? Lanes::mask : type));
         return true;
       }
       case ScalarOp::whole:
-      case ScalarOp::number: return push_number(formula_.text_of(node), node.op, type);
+      case ScalarOp::number: return push_number(node, type);
       default: return push_operation(node.op);
     }
   }
-  bool push_number(std::string_view number, ScalarOp op, Lanes type) {
-    if (!accepts(op == ScalarOp::whole ? TypeClass::numbers : TypeClass::floating, type)) return false;
-    double value = HUGE_VAL;
-    if (number != "inf") std::from_chars(number.data(), number.data() + number.size(), value);
-    stack_.push_back(op == ScalarOp::whole ? whole(static_cast<int>(value), type)
-                                           : constant(Argument(Float(value)), out_.read));
+  bool push_number(Node number, Lanes type) {
+    const bool is_whole = number.op == ScalarOp::whole;
+    if (!accepts(is_whole ? TypeClass::numbers : TypeClass::floating, type)) return false;
+    const double value = number_in(formula_, number);
+    stack_.push_back(is_whole ? whole(static_cast<int>(value), type) : constant(Argument(Float(value)), out_.read));
     return true;
   }
   bool push_operation(ScalarOp op) {
@@ -162,8 +103,9 @@ class FormulaLowering {
     const Lanes type = operands[count - 1]->type();
     if (is_integral_rounding(op) && is_integer(type)) return true;  // integers are whole
     for (size_t k = op == ScalarOp::select ? 1 : 0; k < count; ++k)
-      if (operands[k]->type() != type) fail("it combines a condition and a number");
-    if (op == ScalarOp::select && operands[0]->type() != Lanes::mask) fail("where() tests a number");
+      if (operands[k]->type() != type) fail_formula(symbol_, formula_, "it combines a condition and a number");
+    if (op == ScalarOp::select && operands[0]->type() != Lanes::mask)
+      fail_formula(symbol_, formula_, "where() tests a number");
     if (!accepts(record_of(op).type, type)) return false;
     ScalarExpr value = apply(op, is_comparison(op) ? Lanes::mask : type, {operands, count});
     for (size_t k = 0; k < count; ++k) stack_.pop_back();
@@ -177,16 +119,11 @@ class FormulaLowering {
                                [this](int k) { return is_large_power_of_two(arguments_[static_cast<size_t>(k)]); });
   }
 
-  [[noreturn]] void fail(const std::string& reason) const {
-    throw UserError(
-        text::cat("the formula of ", symbol_.qualified_name(), ", ", formula_.text, ", has no value: ", reason));
-  }
-
   const Symbol& symbol_;
   const Arguments arguments_;
   const Dtype result_;
   const ScalarFormula formula_;
-  bool tests_ = false;  // the result is a condition
+  FormulaShape shape_;
   Expression out_;
   SmallVector<ScalarExpr, 8> stack_;
 };

@@ -47,12 +47,14 @@ bool overwrites(const Symbol& symbol, size_t, size_t operand) {
 class ImplementationTable {
  public:
   ImplementationTable() {
-    size_t count = 0;
+    size_t count = kernel_set().formulas.size();
     for (const KernelTable& table : kernel_set().tables) count += table.size();
     while (size_t{1} << bits_ < 2 * count) ++bits_;
     slots_ = std::make_unique<Implementation[]>(size_t{1} << bits_);
     for (size_t i = 0; i < kernel_set().tables.size(); ++i)
       for (const KernelEntry& entry : kernel_set().tables[i]) insert(entry, i < kernel_set().pointwise_tables);
+    for (const KernelEntry& entry : kernel_set().formulas)
+      if (!find(*entry.symbol)) insert(entry, true);
   }
   const Implementation* find(const Symbol& symbol) const {
     for (size_t i = slot_of(symbol);; i = next(i)) {

@@ -26,6 +26,8 @@ using KernelTable = std::span<const KernelEntry>;
 /// The kernels compiled for one instruction set: their tables, and the functions that code compiled once calls.
 struct KernelSet {
   std::span<const KernelTable> tables;
+  /// Kernels made from the formulas in records, for symbols that are in no table.
+  KernelTable formulas;
   void (*copy_elements)(const Tensor& source, const Tensor& destination);
   void (*multiply_block)(const GemmBlock&);
   /// The number of rows up to which dot products with the columns of a matrix of so many bytes are faster than a GEMM,
@@ -49,13 +51,11 @@ namespace FULGURITE_KERNELS {
 
 // The tables, one function a file; kernels/all_kernels.cpp concatenates them: add a line here and one there for a new
 // file.
-KernelTable unary_kernels();
+KernelTable formula_kernels();
 KernelTable special_kernels();
 KernelTable bessel_kernels();
 KernelTable binary_kernels();
-KernelTable comparison_kernels();
 KernelTable ternary_kernels();
-KernelTable activation_kernels();
 KernelTable piecewise_kernels();
 KernelTable conversion_kernels();
 KernelTable copy_kernels();

@@ -60,11 +60,25 @@ constinit const Symbol isnan_symbol{
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 
+namespace {
+
+// Integers are finite.
+ScalarFormula is_infinite_formula(Arguments a, Dtype) {
+  if (!is_floating(a[0].tensor().dtype())) return "input != input";
+  return "abs(input) == inf";
+}
+ScalarFormula is_finite_formula(Arguments a, Dtype) {
+  if (!is_floating(a[0].tensor().dtype())) return "input == input";
+  return "abs(input) < inf";
+}
+
+}  // namespace
+
 constinit const Symbol isinf_symbol{
     .signature = "torch.isinf(Tensor input) -> Tensor",
     .documentation = "True where an element is an infinity.",
     .infer = infer_boolean,
-    .scalar = "abs(input) == inf",
+    .scalar = is_infinite_formula,
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 
@@ -72,7 +86,7 @@ constinit const Symbol isfinite_symbol{
     .signature = "torch.isfinite(Tensor input) -> Tensor",
     .documentation = "True where an element is neither infinite nor not a number.",
     .infer = infer_boolean,
-    .scalar = "abs(input) < inf",
+    .scalar = is_finite_formula,
     .traits = {.pointwise = true, .not_differentiable = true},
 };
 

@@ -25,6 +25,7 @@ ALLOWED = [
     ("fulgurite::*_executor()::executor", "an executor of the library"),
     ("fulgurite::find_eager_implementation(*)::table", "the kernels of the eager executor"),
     ("fulgurite::kernels_*::kernel_set()::all", "tables of kernels"),
+    ("fulgurite::kernels_*::formula_kernel<*>", "the formulas of calls, prepared for a dtype at their first use"),
     ("fulgurite::kernel_set()::chosen", "the kernels for this CPU"),
     ("fulgurite::(anonymous namespace)::find_implementation(*)::implementations", "those of oneDNN"),
     ("fulgurite::implementation_of(*)::*", "the functions of a captured backward"),

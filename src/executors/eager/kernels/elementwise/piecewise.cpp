@@ -68,10 +68,6 @@ struct Frac {
   static double apply(double x, const RowParameters&) { return x - std::trunc(x); }
 };
 
-struct Copysign {
-  FULGURITE_LANES apply(const Floats& x, const Floats& sign, const RowParameters&) { return copy_sign(x, sign); }
-  static double apply(double x, double sign, const RowParameters&) { return std::copysign(x, sign); }
-};
 struct Hypot {
   FULGURITE_LANES apply(const Floats& a, const Floats& b, const RowParameters&) {
     const Floats x = abs(a), y = abs(b), large = maximum(x, y), infinity = number(INFINITY);
@@ -182,7 +178,6 @@ constexpr KernelEntry table[] = {
     {&threshold_symbol, threshold, is_floating_tensor},
     {&nan_to_num_symbol, nan_to_num, is_floating_tensor},
     {&frac_symbol, plain<Frac>},
-    {&copysign_symbol, of_two<Copysign, cheap>},
     {&hypot_symbol, of_two<Hypot, cheap>},
     {&logaddexp_symbol, of_two<LogAddExp, costly>},
     {&bitwise_left_shift_symbol, shift<ShiftLeft>, are_tensors},

@@ -11,7 +11,8 @@ namespace fulgurite::FULGURITE_KERNELS {
 struct RowParameters {
   double number = 0, second = 0, third = 0;
   int64_t integer = 0;
-  bool* divided_by_zero = nullptr;  // set by integer divisions
+  bool* divided_by_zero = nullptr;                 // set by integer divisions
+  const struct FormulaProgram* program = nullptr;  // of a formula
 };
 /// Computes `count` elements from contiguous operands of the types the function reads.
 using Row = void (*)(const void* const* operands, void* result, int64_t count, const RowParameters&);

@@ -1,4 +1,4 @@
-// Pointwise operators that choose between operands, and those of three operands.
+// Pointwise operators of three operands.
 #include <cmath>
 
 #include "executors/eager/kernels.h"
@@ -7,76 +7,6 @@
 
 namespace fulgurite::FULGURITE_KERNELS {
 namespace {
-
-/// operands[0] is a row of booleans; only bits move, so types of one size share a row function.
-template <class T>
-void where_row(const void* const* operands, void* result, int64_t count, const RowParameters&) {
-  const uint8_t* __restrict condition = static_cast<const uint8_t*>(operands[0]);
-  const T* __restrict a = static_cast<const T*>(operands[1]);
-  const T* __restrict b = static_cast<const T*>(operands[2]);
-  T* __restrict to = static_cast<T*>(result);
-  for (int64_t i = 0; i < count; ++i) {
-    const T x = a[i], y = b[i];
-    to[i] = condition[i] ? x : y;
-  }
-}
-template <>
-void where_row<uint32_t>(const void* const* operands, void* result, int64_t count, const RowParameters&) {
-  const uint8_t* condition = static_cast<const uint8_t*>(operands[0]);
-  const int* a = static_cast<const int*>(operands[1]);
-  const int* b = static_cast<const int*>(operands[2]);
-  int* to = static_cast<int*>(result);
-  int64_t i = 0;
-  for (; i + lanes <= count; i += lanes)
-    store(to + i, select(load_bytes(condition + i) != Ints(0), load(a + i), load(b + i)));
-  for (; i < count; ++i) to[i] = condition[i] ? a[i] : b[i];
-}
-template <>
-void where_row<uint16_t>(const void* const* operands, void* result, int64_t count, const RowParameters&) {
-  const uint8_t* condition = static_cast<const uint8_t*>(operands[0]);
-  const uint16_t* a = static_cast<const uint16_t*>(operands[1]);
-  const uint16_t* b = static_cast<const uint16_t*>(operands[2]);
-  uint16_t* to = static_cast<uint16_t*>(result);
-  int64_t i = 0;
-  for (; i + lanes <= count; i += lanes)
-    store_halves(to + i, select(load_bytes(condition + i) != Ints(0), load_halves(a + i), load_halves(b + i)));
-  for (; i < count; ++i) to[i] = condition[i] ? a[i] : b[i];
-}
-Row find_where_row(Dtype dtype) {
-  switch (size_of(dtype)) {
-    case 1: return where_row<uint8_t>;
-    case 2: return where_row<uint16_t>;
-    case 4: return where_row<uint32_t>;
-    default: return where_row<uint64_t>;
-  }
-}
-void run_where(const Argument& condition, const Argument& a, const Argument& b, const Tensor& result) {
-  const Dtype dtype = result.impl()->dtype;
-  run_pointwise({find_where_row(dtype), {Dtype::boolean, dtype, dtype}, dtype}, {&condition, &a, &b}, result);
-}
-void where(Arguments arguments, std::span<const Tensor> results) {
-  run_where(arguments[0], arguments[1], arguments[2], results[0]);
-}
-void masked_fill(Arguments arguments, std::span<const Tensor> results) {
-  run_where(arguments[1], arguments[2], arguments[0], results[0]);
-}
-
-struct Clamp {
-  FULGURITE_LANES apply(const Floats& x, const Floats& low, const Floats& high, const RowParameters&) {
-    return minimum(maximum(x, low), high);
-  }
-  template <Number T>
-  static T apply(T x, T low, T high, const RowParameters& p) {
-    return Minimum::apply(Maximum::apply(x, low, p), high, p);
-  }
-};
-void clamp(Arguments arguments, std::span<const Tensor> results) {
-  const Dtype dtype = results[0].impl()->dtype;
-  const Argument &x = arguments[0], &low = arguments[1], &high = arguments[2];
-  if (low.is_none()) return run_pointwise(uniform(find_binary_row<Minimum>(dtype), dtype), {&x, &high}, results[0]);
-  if (high.is_none()) return run_pointwise(uniform(find_binary_row<Maximum>(dtype), dtype), {&x, &low}, results[0]);
-  run_pointwise(uniform(find_ternary_row<Clamp>(dtype), dtype), {&x, &low, &high}, results[0]);
-}
 
 struct Lerp {
   FULGURITE_LANES apply(const Floats& start, const Floats& end, const Floats& weight, const RowParameters&) {
@@ -149,9 +79,6 @@ void addcdiv(Arguments arguments, std::span<const Tensor> results) {
 bool has_number_factor(Arguments arguments) { return arguments[3].is_number(); }
 
 constexpr KernelEntry table[] = {
-    {&where_symbol, where},
-    {&masked_fill_symbol, masked_fill},
-    {&clamp_symbol, clamp},
     {&lerp_symbol, lerp},
     {&addcmul_symbol, addcmul, has_number_factor},
     {&addcdiv_symbol, addcdiv, has_number_factor},
