@@ -1,6 +1,7 @@
 #include "codegen/gemm/gemm_kernel.h"
 
 #include "codegen/gemm/amx.h"
+#include "codegen/gemm/pair_products.h"
 #include "codegen/gemm/gemm_source.h"
 #include "codegen/gemm/prebuilt_forms.h"
 #include "codegen/host_compiler/compile_kernels.h"
@@ -122,7 +123,7 @@ bool has_gemm_instructions() { return best_instruction_set() >= InstructionSet::
 Instructions gemm_instructions() {
   Instructions instructions;
 #if defined(__x86_64__)
-  if (instructions.set == InstructionSet::avx512 && __builtin_cpu_supports("avx512bf16"))
+  if (instructions.set == InstructionSet::avx512 && pair_products_are_fast())
     instructions.set = InstructionSet::avx512_bf16;
   instructions.has_amx = instructions.set == InstructionSet::avx512_bf16 && amx_is_usable();
 #endif

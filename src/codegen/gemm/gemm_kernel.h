@@ -22,8 +22,8 @@ struct CompiledGemm {
 
 /// Returns true if this CPU has the instructions of GEMM kernels: AVX2 with FMA.
 bool has_gemm_instructions();
-/// The instructions that GEMMs are compiled for: the best that this CPU has, including AVX-512 BF16, and AMX if the
-/// system lets this process use it.
+/// The instructions that GEMMs are compiled for: the best that this CPU has, including AVX-512 BF16 where it is
+/// faster than converting to f32, and AMX if the system lets this process use it.
 Instructions gemm_instructions();
 
 /// Returns true if the library has prebuilt GEMMs: not if it is sanitized, or built for other kinds of CPUs.

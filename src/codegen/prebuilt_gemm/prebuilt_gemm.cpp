@@ -70,7 +70,6 @@ static void multiply_f32_add_f32_to_f32(const GemmLaunch& launch, long first, lo
 }
 
 #endif
-#if !defined(__AVX512F__) || defined(__AVX512BF16__)
 static void multiply_bf16_add_f32_gelu_to_2_bf16(const GemmLaunch& launch, long first, long last) {
   multiply_blocks<BFloat16, BFloat16>(launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {
     const Floats bias = round_to_bfloat16(load(at.of<const float>(launch, 2), at));
@@ -81,8 +80,6 @@ static void multiply_bf16_add_f32_gelu_to_2_bf16(const GemmLaunch& launch, long 
   });
 }
 
-#endif
-#if !defined(__AVX512F__) || defined(__AVX512BF16__)
 static void multiply_bf16_add_f32_gelu_to_2_bf16_2(const GemmLaunch& launch, long first, long last) {
   multiply_blocks<BFloat16, BFloat16>(launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {
     const Floats bias = round_to_bfloat16(load(at.of<const float>(launch, 2), at));
@@ -93,8 +90,6 @@ static void multiply_bf16_add_f32_gelu_to_2_bf16_2(const GemmLaunch& launch, lon
   });
 }
 
-#endif
-#if !defined(__AVX512F__) || defined(__AVX512BF16__)
 static void multiply_bf16_gelu_gelu_backward_to_2_bf16(const GemmLaunch& launch, long first, long last) {
   multiply_blocks<BFloat16, BFloat16>(launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {
     const Floats matmul = round_to_bfloat16(sums);
@@ -106,8 +101,6 @@ static void multiply_bf16_gelu_gelu_backward_to_2_bf16(const GemmLaunch& launch,
   });
 }
 
-#endif
-#if !defined(__AVX512F__) || defined(__AVX512BF16__)
 static void multiply_bf16_gelu_gelu_backward_to_2_bf16_2(const GemmLaunch& launch, long first, long last) {
   multiply_blocks<BFloat16, BFloat16>(launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {
     const Floats matmul = round_to_bfloat16(sums);
@@ -119,7 +112,6 @@ static void multiply_bf16_gelu_gelu_backward_to_2_bf16_2(const GemmLaunch& launc
   });
 }
 
-#endif
 #if !defined(__AVX512F__)
 static void multiply_f32_add_f32_gelu_to_2_f32(const GemmLaunch& launch, long first, long last) {
   multiply_blocks<float, float>(launch, first, last, [&](const Floats& sums, const ResultPart& at) __attribute__((always_inline)) {
@@ -187,18 +179,10 @@ codegen::LibraryFunction library_function(int number) {
 #if !defined(__AVX512BF16__)
     case 9: return reinterpret_cast<LibraryFunction>(multiply_f32_add_f32_to_f32);
 #endif
-#if !defined(__AVX512F__) || defined(__AVX512BF16__)
     case 10: return reinterpret_cast<LibraryFunction>(multiply_bf16_add_f32_gelu_to_2_bf16);
-#endif
-#if !defined(__AVX512F__) || defined(__AVX512BF16__)
     case 11: return reinterpret_cast<LibraryFunction>(multiply_bf16_add_f32_gelu_to_2_bf16_2);
-#endif
-#if !defined(__AVX512F__) || defined(__AVX512BF16__)
     case 12: return reinterpret_cast<LibraryFunction>(multiply_bf16_gelu_gelu_backward_to_2_bf16);
-#endif
-#if !defined(__AVX512F__) || defined(__AVX512BF16__)
     case 13: return reinterpret_cast<LibraryFunction>(multiply_bf16_gelu_gelu_backward_to_2_bf16_2);
-#endif
 #if !defined(__AVX512F__)
     case 14: return reinterpret_cast<LibraryFunction>(multiply_f32_add_f32_gelu_to_2_f32);
 #endif

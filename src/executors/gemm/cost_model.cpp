@@ -22,6 +22,7 @@ struct Sizes {
 // Measured with benchmarks/gemm.cpp: with fewer rows, packing the right operand dominates; with a small K or few
 // columns, the work per tile does.
 constexpr Sizes pairs{1024, 128, 256};  // bf16 with AVX-512 BF16
+constexpr Sizes converted{64, 64, 64};  // bf16 as f32 with AVX-512
 constexpr Sizes widened{64, 64, 64};    // 16 bits with AVX2, which oneDNN does not support
 // f32 with AVX2: on par if both operands are contiguous along K, else up to twice as fast
 constexpr Sizes singles{256, 128, 256, 4096};
@@ -34,6 +35,7 @@ const Sizes* profitable_sizes(Dtype dtype) {
   static const codegen::Instructions has = codegen::gemm_instructions();
   if (has.has_amx) return dtype == Dtype::bf16 ? &amx : nullptr;
   if (has.set == codegen::InstructionSet::avx512_bf16) return dtype == Dtype::bf16 ? &pairs : nullptr;
+  if (has.set == codegen::InstructionSet::avx512) return dtype == Dtype::bf16 ? &converted : nullptr;
   if (has.set != codegen::InstructionSet::avx2) return nullptr;
   return dtype == Dtype::f32 ? &singles : dtype == Dtype::bf16 || dtype == Dtype::f16 ? &widened : nullptr;
 }

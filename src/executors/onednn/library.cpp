@@ -1,6 +1,7 @@
 #include "executors/onednn/library.h"
 
 #ifdef FULGURITE_ONEDNN
+#include "codegen/gemm/pair_products.h"
 #include "executors/onednn/library_objects.h"
 
 namespace fulgurite {
@@ -99,7 +100,9 @@ bool multiply_bf16(const GemmBlock& p, const Layout& a, const Layout& b) {
 }  // namespace
 
 bool library_multiply(const GemmBlock& p) {
-  if (p.dtype != Dtype::f32 && p.dtype != Dtype::bf16) return false;
+  // The library multiplies pairs of bf16 wherever it can.
+  const bool is_bf16 = p.dtype == Dtype::bf16 && codegen::pair_products_are_fast();
+  if (p.dtype != Dtype::f32 && !is_bf16) return false;
   const Layout a = layout_of(p.m, p.k, p.a_row, p.a_column);
   const Layout b = layout_of(p.k, p.n, p.b_row, p.b_column);
   if (!a.is_supported || !b.is_supported) return false;

@@ -9,6 +9,7 @@
 #include "codegen/gemm/prebuilt_forms.h"
 #include "executors/gemm/run_gemm.h"
 #include "support/emulated_amx.h"
+#include "support/gemm_instructions.h"
 #include "support/scalar_executors.h"
 #include "support/test.h"
 #include "tensor/tensor_impl.h"
@@ -148,9 +149,9 @@ TEST("a GEMM in scalar form has the bits of each unit's") {
   manual_seed(7);
   const NoGrad no_grad;
   const std::vector<GemmForm> forms = all_forms();
-  const Instructions all = codegen::gemm_instructions();
-  for (const Instructions instructions :
-       {all, Instructions{all.set, true}, Instructions{codegen::InstructionSet::avx2, false}}) {
+  std::vector<Instructions> all = all_instructions();
+  all.push_back({codegen::InstructionSet::avx2, false});
+  for (const Instructions instructions : all) {
     const std::vector<CompiledGemm> vectors = codegen::compile_gemms(forms, instructions);
     std::vector<KernelSource> sources;
     for (size_t i = 0; i < forms.size(); ++i) sources.push_back(scalar_kernel_source(forms[i], vectors.at(i).unit, i));

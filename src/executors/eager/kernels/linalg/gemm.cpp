@@ -1,7 +1,7 @@
 #include <algorithm>
 
+#include "codegen/gemm/pair_products.h"
 #include "executors/eager/gemm_block.h"
-#include "executors/eager/kernels/common/cpu.h"
 #include "executors/eager/kernels/linalg/few_rows.h"
 #include "executors/eager/kernels/linalg/finish.h"
 #include "executors/eager/kernels/linalg/pack.h"
@@ -149,7 +149,7 @@ void multiply_rows_of_block(const GemmBlock& p) {
 // Products of pairs of bf16, where the CPU has them: of a few rows, or of a matrix with a vector.
 bool uses_pairs(const GemmBlock& p) {
 #if defined(__AVX512F__)
-  return p.dtype == Dtype::bf16 && has_products_of_pairs() && (has_few_rows(p) || has_one_column(p));
+  return p.dtype == Dtype::bf16 && codegen::has_pair_products() && (has_few_rows(p) || has_one_column(p));
 #else
   static_cast<void>(p);
   return false;
@@ -168,7 +168,7 @@ void multiply_pairs(const GemmBlock& p) {
 int64_t max_few_rows(Dtype dtype, int64_t bytes) {
 #if defined(__AVX512F__)
   constexpr int64_t megabyte = 1 << 20;
-  const bool is_fast = dtype == Dtype::f32 || (dtype == Dtype::bf16 && has_products_of_pairs());
+  const bool is_fast = dtype == Dtype::f32 || (dtype == Dtype::bf16 && codegen::pair_products_are_fast());
   if (is_fast && bytes >= 4 * megabyte) return bytes >= 16 * megabyte ? 64 : 32;
 #else
   static_cast<void>(dtype);

@@ -133,7 +133,7 @@ void attention_kernel(Arguments arguments, std::span<const Tensor> results) {
   const Dtype dtype = arguments[0].tensor().impl()->dtype;
   if (is_better_in_f64(call.sizes, dtype)) return run_in_f64(attention_kernel, arguments, results);
 #if defined(__AVX512F__)
-  if (is_worth_pairs(call.sizes, dtype) && has_products_of_pairs())
+  if (is_worth_pairs(call.sizes, dtype) && codegen::pair_products_are_fast())
     return (codegen::amx_is_usable() ? kernels_amx::attention_kernel : kernels_avx512_bf16::attention_kernel)(arguments,
                                                                                                               results);
 #endif

@@ -186,7 +186,7 @@ void attention_backward_kernel(Arguments arguments, std::span<const Tensor> resu
   const Dtype dtype = arguments[1].tensor().impl()->dtype;
   if (is_better_in_f64(call.sizes, dtype)) return run_in_f64(attention_backward_kernel, arguments, results);
 #if defined(__AVX512F__)
-  if (is_worth_pairs(call.sizes, dtype) && has_products_of_pairs())
+  if (is_worth_pairs(call.sizes, dtype) && codegen::pair_products_are_fast())
     return (codegen::amx_is_usable() ? kernels_amx::attention_backward_kernel
                                      : kernels_avx512_bf16::attention_backward_kernel)(arguments, results);
 #endif
