@@ -183,6 +183,11 @@ nb::list pull(const Pullback& pullback, nb::handle cotangents) {
   return out;
 }
 
+/// The tensors that a function returns, whose operators are recomputed when backward needs their values.
+std::vector<Tensor> recomputed(const nb::callable& body) {
+  return fg::detail::recomputed([&] { return nb::cast<std::vector<Tensor>>(body()); });
+}
+
 using Stages = std::vector<fg::Trace> (*)(const fg::Jitted&);
 template <Stages stages>
 std::vector<fg::Trace> stages_of(const Function& f) {
@@ -197,6 +202,7 @@ void bind_functions(nb::module_& m) {
   nb::class_<Pullback>(m, "Pullback", "The way back from a function's results.")
       .def("__call__", &pull, nb::arg("cotangents"));
   m.def("record", &record, nb::arg("body"), nb::arg("arguments"), nb::arg("members") = nb::tuple());
+  m.def("recomputed", &recomputed, nb::arg("body"));
   m.def("vjp", &vjp, nb::arg("body"), nb::arg("arguments"), nb::arg("with_respect_to"));
   nb::class_<Function>(m, "Function", "A compiled function over flat lists of values.")
       .def("__init__", &make_function, nb::arg("body"), nb::arg("argument_names") = std::vector<std::string>(),

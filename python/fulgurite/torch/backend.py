@@ -47,7 +47,7 @@ def backend(
     if any(isinstance(x, (list, tuple, dict)) for x in example_inputs):  # compiled autograd's graphs take a list
         return _flattened(module, example_inputs, {**given, "fallback": fallback, "min_part": min_part, "quiet": quiet})
     try:
-        reasons = unsupported_nodes(module)
+        reasons = unsupported_nodes(module, given.get("autocast"))
     except (Unsupported, _core.Error) as reason:
         return _all_elsewhere(module, str(reason), fallback, quiet)
     if not reasons and (writer := _writes_into_history(module)) is not None:

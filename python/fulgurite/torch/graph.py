@@ -43,6 +43,14 @@ def example_of(node: torch.fx.Node) -> Any:
     return node.meta.get("example_value", node.meta.get("val"))
 
 
+def is_read_as_number(node: torch.fx.Node) -> bool:
+    """True for an argument that stands for a float of Python: Dynamo passes a tensor of one element, and reads it."""
+    example = example_of(node)
+    is_scalar = isinstance(example, torch.Tensor) and example.ndim == 0 and example.dtype == torch.float64
+    reads = [use.op == "call_method" and use.target == "item" for use in node.users]
+    return is_scalar and not example.requires_grad and bool(reads) and all(reads)
+
+
 def runs_as_torch(graph: torch.fx.Graph) -> bool:
     """Returns True if a graph has layers of functorch, whose functions must run as PyTorch's code on proxies."""
     marks = ("functorch", "_saved_tensors_hooks", "_autograd_grad")
@@ -73,6 +81,7 @@ class Walker:
                 name += "_"
             taken.add(name)
             self.names.append(name)
+        self.numbers = {n for n in self.placeholders if is_read_as_number(n)}
         self.as_torch = runs_as_torch(module.graph)
         self.spec: Any = None
         self.holes: list[Any] = []
@@ -95,6 +104,8 @@ class Walker:
                 return self._results(torch.fx.node.map_arg(node.args[0], lambda a: env[a]))
             elif node.op == "get_attr":
                 env[node] = self._attribute(node.target)
+            elif node.target == "item" and node.args[0] in self.numbers and not isinstance(env[node.args[0]], Tensor):
+                env[node] = env[node.args[0]]
             else:
                 args = torch.fx.node.map_arg(node.args, lambda a: env[a])
                 kwargs = torch.fx.node.map_arg(node.kwargs, lambda a: env[a])
@@ -105,6 +116,8 @@ class Walker:
         try:
             if self.as_torch:
                 return self._call_as_torch(node, args, kwargs)
+            if node.target is torch.ops.higher_order.tag_activation_checkpoint:
+                return self._checkpointed(*args)
             at = source_of(node)
             record: Any = method_call if node.op == "call_method" else function_call
             return record(node.target, list(args), dict(kwargs), at)
@@ -112,6 +125,21 @@ class Walker:
             if self.on_failure is None:
                 raise
             return self.on_failure(node, reason)
+
+    @staticmethod
+    def _checkpointed(module: torch.fx.GraphModule, *args: Any) -> Any:
+        """The results of a checkpoint's graph, whose values are computed again when the backward needs them."""
+        walker, kept = Walker(module), []
+        walker.is_member = [False] * len(args)
+
+        def tensors() -> list[Tensor]:
+            kept[:] = walker._record(iter(args), iter(()))
+            return [x for x in kept if isinstance(x, Tensor)]
+
+        made = iter(_core.recomputed(tensors))
+        given = iter([next(made) if isinstance(x, Tensor) else x for x in kept])
+        leaves = [next(given) if is_value else hole for is_value, hole in zip(walker.is_value, walker.holes)]
+        return _pytree.tree_unflatten(leaves, walker.spec)
 
     @staticmethod
     def _call_as_torch(node: torch.fx.Node, args: Any, kwargs: Any) -> Any:
@@ -156,10 +184,13 @@ class Program:
         )
         self.argument_places = [i for i, m in enumerate(is_member) if not m]
         self.member_places = [i for i, m in enumerate(is_member) if m]
+        self.number_places = {i for i, n in enumerate(self.walker.placeholders) if n in self.walker.numbers}
         self.draws: bool | None = None
         self.last = self  # as compiled functions have it
 
     def __call__(self, *args: Any) -> Any:
+        if self.number_places:
+            args = tuple(x.item() if i in self.number_places else x for i, x in enumerate(args))
         arguments = [args[i] for i in self.argument_places]
         members = [args[i] for i in self.member_places]
         before = torch.get_rng_state() if self.draws is None else None
@@ -183,21 +214,27 @@ class Program:
         )
 
 
+def hint_of(number: Any) -> Any:
+    """The value of a symbolic number in the example; asking the number itself would add a guard."""
+    hint = number.node.hint if isinstance(number, (torch.SymInt, torch.SymFloat)) else number
+    return number if hint is None else hint
+
+
 def stand_in(example: Any) -> Any:
     """A tensor of ours, of any elements, that is like one of Dynamo's examples; lists of them likewise."""
     if isinstance(example, torch.Tensor):
         if example.device.type != "cpu":
             raise Unsupported(f"a tensor on the device {example.device}")
-        sizes = [int(s) for s in example.shape]
+        sizes = [int(hint_of(s)) for s in example.shape]
         return _core.call("empty", [sizes], {"dtype": our_dtype(example.dtype)}, ("", 0))
     if isinstance(example, (list, tuple)):
         return tuple(stand_in(x) for x in example)
     if isinstance(example, (torch.SymInt, torch.SymFloat)):
-        return int(example) if isinstance(example, torch.SymInt) else float(example)
+        return int(hint_of(example)) if isinstance(example, torch.SymInt) else float(hint_of(example))
     return example
 
 
-def unsupported_nodes(module: torch.fx.GraphModule) -> dict[torch.fx.Node, str]:
+def unsupported_nodes(module: torch.fx.GraphModule, autocast: _core.Dtype | None = None) -> dict[torch.fx.Node, str]:
     """All nodes that we cannot record, each with the reason: from one recording, in which they get Dynamo's results."""
     reasons: dict[torch.fx.Node, str] = {}
 
@@ -214,10 +251,20 @@ def unsupported_nodes(module: torch.fx.GraphModule) -> dict[torch.fx.Node, str]:
     inputs = []
     for node in walker.placeholders:
         try:
+            if node in walker.numbers:
+                inputs.append(stand_in(example_of(next(iter(node.users)))))
+                continue
             inputs.append(stand_in(example_of(node)))
         except Unsupported as reason:
             raise Unsupported(f"the argument {node.name}: {reason}") from None
     arguments = [x for x, m in zip(inputs, walker.is_member) if not m]
     members = [x for x, m in zip(inputs, walker.is_member) if m]
-    _core.record(walker.record, arguments, members)
+
+    def body(*given: Any) -> list[Any]:
+        if autocast is None:
+            return walker.record(*given)
+        with _core.autocast(autocast):
+            return walker.record(*given)
+
+    _core.record(body, arguments, members)
     return reasons

@@ -165,6 +165,35 @@ def test_autocast_computes_products_in_bf16(torch, backend):
     assert f(x).dtype == torch.float32
 
 
+def test_autocast_accepts_conversions_to_the_dtype_of_a_product(torch, backend):
+    a, b = torch.nn.Linear(8, 8), torch.nn.Linear(8, 8)
+    f = torch.compile(lambda x: b(a(x).softmax(-1).to(a(x).dtype)), backend="fulgurite", options={"fallback": "error"})
+    with torch.autocast("cpu", torch.bfloat16):
+        assert f(torch.randn(4, 8)).dtype == torch.bfloat16
+
+
+def test_floats_of_a_dynamic_graph_are_arguments(torch, backend):
+    f = torch.compile(lambda x, scale: x * scale + x.shape[0], backend="fulgurite", dynamic=True)
+    for size, scale in ((3, 0.5), (4, 0.25), (5, 0.75)):
+        x = torch.randn(size)
+        assert torch.equal(f(x, scale), x * scale + size)
+    assert "nothing fell back" in backend.report()
+
+
+def test_a_checkpoint_is_recorded_and_its_values_are_recomputed(torch, backend):
+    checkpoint = torch.utils.checkpoint.checkpoint
+
+    def f(x, w):
+        return checkpoint(lambda y: (y @ w).tanh().sin(), x, use_reentrant=False).sum()
+
+    x, w = torch.randn(8, 8), torch.randn(8, 8)
+    expected, actual = (gradient_of(torch, g, x, w) for g in (f, torch.compile(f, backend="fulgurite")))
+    torch.testing.assert_close(actual, expected)
+    assert "nothing fell back" in backend.report()
+    (program,) = backend.programs()
+    assert "tanh" in str(fg.last_backward_traces(program)[0])
+
+
 def gradient_of(torch, function, *inputs):
     """The value of a function and its gradient to each input."""
     leaves = [x.detach().clone().requires_grad_() for x in inputs]
