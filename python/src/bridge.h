@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ void bind_compositions(nb::module_&);
 void bind_modes(nb::module_&);
 void bind_traces(nb::module_&);
 void bind_functions(nb::module_&);
+void bind_custom_functions(nb::module_&);
 void bind_backward(nb::module_&);
 void bind_examine(nb::module_&);
 void bind_command_line(nb::module_&);
@@ -41,6 +43,9 @@ nb::object export_tensor(const Tensor&);
 
 /// The backward of a call; None of null.
 nb::object export_backward(const std::shared_ptr<const fg::CompiledBackward>&);
+
+/// A Python object that C++ owns: let go of with the interpreter's lock.
+std::shared_ptr<PyObject> shared(nb::object);
 
 /// Python's numbers, strings, slices, dtypes and sequences as a value, and back.
 Value to_value(nb::handle);

@@ -3,9 +3,6 @@
 
 namespace fulgurite_python {
 
-namespace {
-
-/// A Python object that C++ owns: let go of with the interpreter's lock.
 std::shared_ptr<PyObject> shared(nb::object object) {
   return {object.release().ptr(), [](PyObject* o) {
             if (!Py_IsInitialized()) return;
@@ -13,6 +10,8 @@ std::shared_ptr<PyObject> shared(nb::object object) {
             Py_DECREF(o);
           }};
 }
+
+namespace {
 
 fg::ValueFunction value_function(nb::object body, std::vector<std::string> argument_names,
                                  std::vector<std::string> member_names) {

@@ -17,6 +17,7 @@ NB_MODULE(_core, m) {
   bind_traces(m);
   bind_backward(m);
   bind_functions(m);
+  bind_custom_functions(m);
   bind_examine(m);
   bind_command_line(m);
 }

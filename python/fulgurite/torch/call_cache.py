@@ -12,7 +12,7 @@ from .. import _core
 from .._compiled import TENSOR, Compiled, Hole, _hashable
 from .._core import Unsupported
 from .._supported import Report
-from . import direct
+from . import custom_functions, direct
 from .calls import BEFORE_READS, DTYPE
 from .direct import Proxy, Recorder, import_plain, unwrap
 from .reachable import tensors_with_gradient
@@ -174,7 +174,7 @@ class Entry:
     def _run(self, recorder: Recorder, args: Any, kwargs: Any, members: list[Proxy]) -> Any:
         was_autocast = torch.is_autocast_enabled("cpu")
         quiet: Any = torch.autocast("cpu", enabled=False) if was_autocast else torch.enable_grad()
-        with torch.compiler._compile_session_context(), recorder, quiet:
+        with torch.compiler._compile_session_context(), recorder, quiet, custom_functions.recorded():
             if self.cache.members is None:
                 return self.cache.owner.target(*args, **kwargs)
             given = {name: members[place] for name, place in self.cache.members.places.items()}

@@ -310,8 +310,8 @@ class Scopes:
         if self.open:
             self.open.pop().__exit__(None, None, None)
 
-    def close(self) -> None:
-        while self.open:
+    def close(self, down_to: int = 0) -> None:
+        while len(self.open) > down_to:
             self.leave()
 
 

@@ -116,9 +116,11 @@ class Walker:
         try:
             if self.as_torch:
                 return self._call_as_torch(node, args, kwargs)
+            at = source_of(node)
             if node.target is torch.ops.higher_order.tag_activation_checkpoint:
                 return self._checkpointed(*args)
-            at = source_of(node)
+            if node.target is torch.ops.higher_order.autograd_function_apply:
+                return self._custom_function(at, *args, **kwargs)
             record: Any = method_call if node.op == "call_method" else function_call
             return record(node.target, list(args), dict(kwargs), at)
         except (Unsupported, _core.Error, TypeError, ValueError, NotImplementedError) as reason:
@@ -130,16 +132,57 @@ class Walker:
     def _checkpointed(module: torch.fx.GraphModule, *args: Any) -> Any:
         """The results of a checkpoint's graph, whose values are computed again when the backward needs them."""
         walker, kept = Walker(module), []
-        walker.is_member = [False] * len(args)
 
         def tensors() -> list[Tensor]:
-            kept[:] = walker._record(iter(args), iter(()))
+            kept[:] = walker.record_inside(args)
             return [x for x in kept if isinstance(x, Tensor)]
 
         made = iter(_core.recomputed(tensors))
-        given = iter([next(made) if isinstance(x, Tensor) else x for x in kept])
-        leaves = [next(given) if is_value else hole for is_value, hole in zip(walker.is_value, walker.holes)]
-        return _pytree.tree_unflatten(leaves, walker.spec)
+        return walker.result_of([next(made) if isinstance(x, Tensor) else x for x in kept])
+
+    @staticmethod
+    def _custom_function(
+        at: At, forward: Any, backward: Any, *args: Any, non_differentiable_idx: Any = (), **_: Any
+    ) -> Any:
+        """The results of a torch.autograd.Function, whose backward is a graph too."""
+        results: list[Any] = []
+        saved: list[Any] = []
+
+        def run_forward(core: Any, tensors: list[Tensor | None]) -> list[Tensor]:
+            walker = Walker(forward)
+            flat = walker.record_inside([a if t is None else t for t, a in zip(tensors, args)])
+            out, kept = walker.result_of(flat)
+            results[:], saved[:] = out, kept
+            core.save_for_backward([x for x in kept if isinstance(x, Tensor)])
+            core.mark_non_differentiable([out[i] for i in non_differentiable_idx])
+            return [x for x in out if isinstance(x, Tensor)]
+
+        def run_backward(core: Any, gradients: list[Tensor | None]) -> list[Tensor | None]:
+            given, kept = iter(gradients), iter(core.saved_tensors())
+            each = [next(given) if isinstance(x, Tensor) else None for x in results]
+            walker = Walker(backward)
+            flat = walker.record_inside([*each, *(next(kept) if isinstance(x, Tensor) else x for x in saved)])
+            found = iter(walker.result_of(flat))
+            return [next(found, None) if isinstance(a, Tensor) else None for a in args]
+
+        inputs = [a if isinstance(a, Tensor) else None for a in args]
+        made = iter(_core.custom_function("custom_function", inputs, run_forward, run_backward, at))
+        return tuple(next(made) if isinstance(x, Tensor) else x for x in results)
+
+    def record_inside(self, values: Any) -> list[Any]:
+        """Records the graph as a part of another one, with its arguments' values."""
+        self.is_member = [False] * len(self.placeholders)
+        depth = len(SCOPES.open)
+        try:
+            return self._record(iter(values), iter(()))
+        finally:
+            SCOPES.close(depth)
+
+    def result_of(self, values: list[Any]) -> Any:
+        """The graph's result, with its values in their places."""
+        given = iter(values)
+        leaves = [next(given) if is_value else hole for is_value, hole in zip(self.is_value, self.holes)]
+        return _pytree.tree_unflatten(leaves, self.spec)
 
     @staticmethod
     def _call_as_torch(node: torch.fx.Node, args: Any, kwargs: Any) -> Any:
@@ -207,11 +250,7 @@ class Program:
         return self._assemble(results)
 
     def _assemble(self, results: list[Any]) -> Any:
-        walker = self.walker
-        given = iter(results)
-        return _pytree.tree_unflatten(
-            [next(given) if v else x for v, x in zip(walker.is_value, walker.holes)], walker.spec
-        )
+        return self.walker.result_of(results)
 
 
 def hint_of(number: Any) -> Any:

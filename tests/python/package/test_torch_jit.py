@@ -1,6 +1,7 @@
 """`fulgurite.jit` of PyTorch's functions and modules, traced directly."""
 
 import copy
+import threading
 
 import fulgurite as fg
 import pytest
@@ -237,3 +238,94 @@ def test_losses_and_pools_of_single_samples(torch):
     volume, samples = torch.randn(2, 5, 5, 5), torch.rand(3, 2, 3)  # of which those of one volume are read
     pool = torch.nn.FractionalMaxPool3d(2, output_size=3, _random_samples=samples)
     assert torch.equal(fg.jit(pool)(volume), pool(volume))
+
+
+def custom_functions(torch):
+    """Functions of tensors x and y, with backwards that their forwards do not have."""
+
+    class Rounded(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, scale):
+            ctx.save_for_backward(x, None)
+            ctx.scale = scale
+            return x.round() * scale
+
+        @staticmethod
+        def backward(ctx, g):
+            x, none = ctx.saved_tensors
+            assert none is None and ctx.needs_input_grad == (True, False)
+            return g * ctx.scale + x, None
+
+    class Pair(torch.autograd.Function):
+        @staticmethod
+        def forward(x, y):
+            return x * y, x.argmax()
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+            ctx.mark_non_differentiable(output[1])
+
+        @staticmethod
+        def backward(ctx, g, _):
+            x, y = ctx.saved_tensors
+            return g * y * 2, g * x * 3
+
+    def of_one(x, y):
+        return (Rounded.apply(x * 1.5, 2.0) * y).sum()
+
+    def of_two(x, y):
+        product, place = Pair.apply(x.sin(), y)
+        return product.square().sum() + place
+
+    return of_one, of_two
+
+
+@pytest.mark.parametrize("way", ["jit", "compile"])
+@pytest.mark.parametrize("which", [0, 1])
+def test_custom_functions_have_their_own_backward(torch, way, which):
+    import fulgurite.torch
+
+    f = custom_functions(torch)[which]
+    fulgurite.torch.reset()
+    g = fg.jit(f) if way == "jit" else torch.compile(f, backend="fulgurite")
+    x, y = torch.tensor([0.3, 1.7, -0.6]), torch.tensor([1.0, -2.0, 3.0])
+    for _ in range(2):
+        leaves = [[t.clone().requires_grad_() for t in (x, y)] for _ in range(2)]
+        values = [h(*given) for h, given in zip((g, f), leaves)]
+        torch.testing.assert_close(values[0], values[1])
+        found, expected = (torch.autograd.grad(v, given) for v, given in zip(values, leaves))
+        torch.testing.assert_close(found, expected)
+    assert "nothing fell back" in fulgurite.torch.report()
+
+
+def test_custom_functions_of_other_threads_are_pytorchs(torch):
+    of_one, _ = custom_functions(torch)
+    apply, found = torch.autograd.Function.apply, []
+
+    def elsewhere():
+        x = torch.ones(2, requires_grad=True)
+        of_one(x, torch.ones(2)).backward()
+        found.append(x.grad)
+
+    def f(x):
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        thread.join()
+        return x + 1
+
+    assert torch.equal(fg.jit(f)(torch.zeros(2)), torch.ones(2))
+    assert torch.equal(found[0], torch.tensor([5.25, 5.25])) and torch.autograd.Function.apply == apply
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_checkpoints_are_recorded(torch, reentrant):
+    def f(x, w):
+        return torch.utils.checkpoint.checkpoint(lambda y: (y @ w).tanh().sin(), x, use_reentrant=reentrant).sum()
+
+    leaves = [[torch.full((3, 3), 0.1 * n, requires_grad=True) for n in (1, 2)] for _ in range(2)]
+    values = [g(*given) for g, given in zip((fg.jit(f), f), leaves)]
+    # A reentrant checkpoint of eager needs backward().
+    for value in values:
+        value.backward()
+    torch.testing.assert_close([x.grad for x in leaves[0]], [x.grad for x in leaves[1]])
