@@ -14,6 +14,7 @@ from .._core import Unsupported
 from .._supported import Report
 from . import custom_functions, direct
 from .calls import BEFORE_READS, DTYPE
+from .containers import Opened, assembled, is_container, results_of
 from .direct import Proxy, Recorder, import_plain, unwrap
 from .reachable import tensors_with_gradient
 from .training import run, seed_from_torch, train
@@ -75,12 +76,18 @@ class CallCache:
             isinstance(x, Proxy) for x in leaves
         ):  # becomes part of what is recorded
             return self.owner.target(*args, **kwargs)
-        arguments = []
+        arguments: list[torch.Tensor] = []
         constants: list[Any] = []
+        containers: list[Any] = []
         for leaf in leaves:
             if isinstance(leaf, torch.Tensor):
                 arguments.append(leaf)
                 constants.append(TENSOR)
+            elif is_container(leaf):
+                opened = Opened(leaf)
+                arguments += opened.tensors
+                containers.append(leaf)
+                constants.append(opened.without_tensors())
             else:
                 constants.append(leaf)
         grad, members = torch.is_grad_enabled(), self.members
@@ -97,7 +104,7 @@ class CallCache:
         if entry is None:
             entry = self.entries[key] = Entry(self, spec, constants, arguments, autocast)
         self.owner.last = entry
-        return entry(arguments, members.tensors() if members else [], grad)
+        return entry(arguments, members.tensors() if members else [], grad, containers)
 
 
 class Entry:
@@ -107,7 +114,7 @@ class Entry:
         self, cache: CallCache, spec: Any, constants: list[Any], arguments: list[torch.Tensor], autocast: Any
     ) -> None:
         self.cache, self.spec, self.constants = cache, spec, constants
-        self.results: list[tuple[Any, list[Any]]] = []
+        self.results: list[tuple[Any, list[Any], list[Opened]]] = []
         self.fallen: dict[str, Any] = {}
         self.draws: bool | None = None
         for argument in arguments:
@@ -131,7 +138,14 @@ class Entry:
         names: dict[int, str] = {}
         for path, leaf in _pytree.tree_flatten_with_path(named)[0]:
             names[leaf] = ".".join(str(getattr(p, "key", getattr(p, "idx", getattr(p, "name", p)))) for p in path)
-        return [names.get(i, str(i)) for i, c in enumerate(self.constants) if isinstance(c, Hole)]
+        out: list[str] = []
+        for i, constant in enumerate(self.constants):
+            name = names.get(i, str(i))
+            if isinstance(constant, Hole):
+                out.append(name)
+            elif isinstance(constant, Opened):
+                out += [f"{name}.{k}" for k in range(constant.count)]
+        return out
 
     def record(self, values: list[Any], members: list[Any]) -> list[Any]:
         """Runs PyTorch's code on proxies; the last result says which structure the results had."""
@@ -144,7 +158,15 @@ class Entry:
 
     def _recorded(self, values: list[Any], members: list[Any]) -> list[Any]:
         given = iter([Proxy(v) for v in values])
-        args, kwargs = _pytree.tree_unflatten([next(given) if c is TENSOR else c for c in self.constants], self.spec)
+        containers: list[Any] = []
+        leaves: list[Any] = []
+        for constant in self.constants:
+            if isinstance(constant, Opened):
+                containers.append(constant.closed(given))
+                leaves.append(containers[-1])
+            else:
+                leaves.append(next(given) if constant is TENSOR else constant)
+        args, kwargs = _pytree.tree_unflatten(leaves, self.spec)
         recorder = Recorder()
         self.has_read = False
         BEFORE_READS.append(self._before_read)
@@ -155,11 +177,9 @@ class Entry:
             self.may_have_written = recorder.may_have_written
         self.fallen.update(recorder.fallen)
         leaves, spec = _pytree.tree_flatten(out)
-        leaves = [
-            Proxy(import_plain(x)) if isinstance(x, torch.Tensor) and not isinstance(x, Proxy) else x for x in leaves
-        ]
-        self.results.append((spec, [TENSOR if isinstance(x, Proxy) else x for x in leaves]))
-        return [unwrap(x) for x in leaves if isinstance(x, Proxy)] + [len(self.results) - 1]
+        stands, after, results = results_of(leaves, containers, _value_of)
+        self.results.append((spec, stands, after))
+        return [*results, len(self.results) - 1]
 
     def _before_read(self) -> None:
         """Before a first piece runs, which could not be run again, tensors that later ones may reach become inputs."""
@@ -180,11 +200,13 @@ class Entry:
             given = {name: members[place] for name, place in self.cache.members.places.items()}
             return torch.func.functional_call(self.cache.owner.target, given, args, kwargs, tie_weights=False)
 
-    def __call__(self, arguments: list[torch.Tensor], members: list[torch.Tensor], grad: bool) -> Any:
+    def __call__(
+        self, arguments: list[torch.Tensor], members: list[torch.Tensor], grad: bool, containers: list[Any]
+    ) -> Any:
         self.is_given = {id(t) for t in (*arguments, *members)}
         while True:
             try:
-                return self._called(arguments, [*members, *self.captured], grad)
+                return self._called(arguments, [*members, *self.captured], grad, containers)
             except direct.Met as met:
                 if self.has_read and self.may_have_written:  # what was written before would be written again
                     raise _core.Error(
@@ -194,7 +216,9 @@ class Entry:
                 self.captured += met.tensors
                 self.function = self._make()
 
-    def _called(self, arguments: list[torch.Tensor], members: list[torch.Tensor], grad: bool) -> Any:
+    def _called(
+        self, arguments: list[torch.Tensor], members: list[torch.Tensor], grad: bool, containers: list[Any]
+    ) -> Any:
         before = torch.get_rng_state() if self.draws is None else None
         if self.draws is not False:
             seed_from_torch()
@@ -206,9 +230,15 @@ class Entry:
             self.draws = self.function.draws()
             if not self.draws:  # a function that draws nothing leaves PyTorch's generator alone
                 torch.set_rng_state(before)
-        spec, holes = self.results[int(which)]
-        given = iter(results)
-        return _pytree.tree_unflatten([next(given) if hole is TENSOR else hole for hole in holes], spec)
+        spec, stands, after = self.results[int(which)]
+        return _pytree.tree_unflatten(assembled(stands, after, results, containers), spec)
+
+
+def _value_of(x: Any) -> Any:
+    """The recorded value of a tensor; None of anything else."""
+    if isinstance(x, Proxy):
+        return unwrap(x)
+    return import_plain(x) if isinstance(x, torch.Tensor) else None
 
 
 def _check(argument: torch.Tensor) -> None:

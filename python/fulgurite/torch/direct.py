@@ -248,6 +248,8 @@ class Recorder(TorchFunctionMode):
             return func(*args, **kwargs)
         if not (func in _CREATORS or _any_proxy(args) or (kwargs and _any_proxy(kwargs.values()))):
             return func(*args, **kwargs)
+        if kind == "set" and name == "requires_grad":
+            return None  # as requires_grad_(): gradients are those of the recorded function
         if kind == "set":
             raise Unsupported(f"an assignment to Tensor.{name} while a function is recorded")
         if name in errors.CHECKED:

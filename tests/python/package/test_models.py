@@ -184,3 +184,32 @@ def test_training_and_inference_as_in_eager(torch, make, way):
         ours, theirs = f(**inputs).logits, reference(**inputs).logits
     assert (ours - theirs).abs().max() <= 1e-5 * theirs.abs().max()
     assert "nothing fell back" in fulgurite.torch.report()
+
+
+@pytest.mark.parametrize("way", ["jit", "compile"])
+@pytest.mark.parametrize("make", [llama, mistral], ids=lambda make: make.__name__)
+def test_a_cache_is_changed_as_in_eager(torch, make, way):
+    model, inputs = make(torch)
+    model.eval()
+    f = fg.jit(model) if way == "jit" else torch.compile(model, backend="fulgurite")
+    caches = [transformers.DynamicCache(config=model.config) for _ in range(2)]
+    ids = inputs["input_ids"]
+    with torch.no_grad():
+        for _ in range(3):
+            outs = [g(input_ids=ids, past_key_values=c, use_cache=True) for g, c in zip((f, model), caches)]
+            torch.testing.assert_close(outs[0].logits, outs[1].logits, rtol=1e-5, atol=1e-5)
+            assert outs[0].past_key_values is caches[0]
+            ids = outs[1].logits[:, -1:].argmax(-1)
+    for ours, theirs in zip(caches[0].layers, caches[1].layers, strict=True):
+        assert type(ours.keys) is torch.Tensor
+        torch.testing.assert_close([ours.keys, ours.values], [theirs.keys, theirs.values])
+    assert [c.get_seq_length() for c in caches] == [LENGTH + 2] * 2
+
+
+def test_a_new_cache_is_a_result(torch):
+    model, inputs = llama(torch)
+    model.eval()
+    with torch.no_grad():
+        ours, theirs = (g(input_ids=inputs["input_ids"], use_cache=True) for g in (fg.jit(model), model))
+    assert type(ours.past_key_values) is transformers.DynamicCache
+    torch.testing.assert_close(ours.past_key_values.layers[1].keys, theirs.past_key_values.layers[1].keys)
