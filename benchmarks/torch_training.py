@@ -1,82 +1,40 @@
 #!/usr/bin/env python3
 """Training steps of PyTorch's models through torch.compile(backend="fulgurite") and fulgurite.jit beside eager and
-inductor: GPT-2 with a small configuration, an MLP and a CNN. Each side runs in processes of its own, in turns, and the
-best of all rounds counts: CPU time of a step with one thread, wall time with more; the first step, with its
-compilation; and the most memory that the process had.
-usage: torch_training.py [--cases gpt2,mlp,cnn] [--sides eager,inductor,compile,jit] [--rounds 3] [--steps 10]
-    [--threads 1]
-                         (run by a Python that has PyTorch, transformers and this package)"""
+inductor: small configurations of transformers' and torchvision's models, an MLP and a CNN. Each side runs in processes
+of its own, in turns, and the best of all rounds counts: CPU time of a step with one thread, wall time with more; the
+first step, with its compilation; and the most memory that the process had. The last line of a case is the better
+peer's time divided by the better of ours.
+usage: torch_training.py [--cases gpt2,…] [--sides eager,inductor,compile,jit] [--rounds 3] [--steps 10] [--threads 1]
+    [--dtype f32|bf16] [--forward]
+                         (run by a Python that has PyTorch, transformers, torchvision and this package)"""
 
 import argparse
 import json
+import math
 import os
 import resource
 import subprocess
 import sys
 import time
 
+from torch_models import CASES
+
+TUNED = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "100000000000", "MALLOC_TOP_PAD_": "268435456"}
+PEERS = ("eager", "inductor")
+LOSS_DIFFERENCE = {"f32": 1e-3, "bf16": 3e-2}
 SIDES = ("eager", "inductor", "compile", "jit")
 
 
-def gpt2(torch):
-    """4 layers of 256, 8 x 128 tokens."""
-    import transformers
-
-    config = transformers.GPT2Config(
-        n_layer=4,
-        n_embd=256,
-        n_head=4,
-        vocab_size=8192,
-        n_positions=128,
-        resid_pdrop=0.0,
-        attn_pdrop=0.0,
-        embd_pdrop=0.0,
-        use_cache=False,
-    )
-    ids = torch.randint(0, config.vocab_size, (8, 128))
-    model = transformers.GPT2LMHeadModel(config)
-    return model, lambda compiled: compiled(input_ids=ids, labels=ids).loss
-
-
-def mlp(torch):
-    """Three layers of 1024, 256 rows."""
-    layers = [
-        torch.nn.Linear(1024, 1024),
-        torch.nn.GELU(),
-        torch.nn.Linear(1024, 1024),
-        torch.nn.GELU(),
-        torch.nn.Linear(1024, 10),
-    ]
-    x, y = torch.randn(256, 1024), torch.randint(0, 10, (256,))
-    return torch.nn.Sequential(*layers), lambda compiled: torch.nn.functional.cross_entropy(compiled(x), y)
-
-
-def cnn(torch):
-    """Three convolutions with batch norm, 32 images of 32 x 32."""
-    layers, channels = [], 3
-    for wider in (32, 64, 128):
-        layers += [
-            torch.nn.Conv2d(channels, wider, 3, padding=1),
-            torch.nn.BatchNorm2d(wider),
-            torch.nn.ReLU(),
-            torch.nn.MaxPool2d(2),
-        ]
-        channels = wider
-    model = torch.nn.Sequential(*layers, torch.nn.Flatten(), torch.nn.Linear(128 * 16, 10))
-    x, y = torch.randn(32, 3, 32, 32), torch.randint(0, 10, (32,))
-    return model, lambda compiled: torch.nn.functional.cross_entropy(compiled(x), y)
-
-
-CASES = {"gpt2": gpt2, "mlp": mlp, "cnn": cnn}
-
-
-def measure(case, side, steps, threads):
+def measure(case, side, options):
     """Prints the figures of one side as JSON."""
     import torch
 
-    torch.set_num_threads(threads)
+    torch.set_num_threads(options.threads)
     torch.manual_seed(0)
     model, loss_of = CASES[case](torch)
+    if options.dtype == "bf16":
+        model.to(torch.bfloat16)
+    model.train(not options.forward)
     if side == "eager":
         compiled = model
     elif side == "jit":
@@ -85,10 +43,13 @@ def measure(case, side, steps, threads):
         compiled = fulgurite.jit(model)
     else:
         compiled = torch.compile(model, backend="fulgurite" if side == "compile" else "inductor")
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-    clock = time.process_time if threads == 1 else time.perf_counter
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)
+    clock = time.process_time if options.threads == 1 else time.perf_counter
 
     def step():
+        if options.forward:
+            with torch.no_grad():
+                return loss_of(compiled).item()
         optimizer.zero_grad()
         loss = loss_of(compiled)
         loss.backward()
@@ -98,66 +59,67 @@ def measure(case, side, steps, threads):
     start = time.perf_counter()
     losses = [step()]
     first, times = time.perf_counter() - start, []
-    for _ in range(steps):
+    for _ in range(options.steps):
         start = clock()
         losses.append(step())
         times.append(clock() - start)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"step": min(times) * 1e3, "first": first, "memory": peak, "loss": losses[min(5, steps)]}))
+    loss = losses[min(5, options.steps)]
+    print(json.dumps({"step": min(times) * 1e3, "first": first, "memory": peak, "loss": loss}))
 
 
 def run(case, side, options):
     """The figures of a process of its own."""
-    command = [
-        sys.executable,
-        __file__,
-        "--measure",
-        case,
-        side,
-        "--steps",
-        str(options.steps),
-        "--threads",
-        str(options.threads),
-    ]
-    variables = {**os.environ, "OMP_NUM_THREADS": str(options.threads), "FULGURITE_NUM_THREADS": str(options.threads)}
-    done = subprocess.run(command, capture_output=True, text=True, env=variables)
+    command = [sys.executable, __file__, "--measure", case, side, "--steps", str(options.steps)]
+    command += ["--threads", str(options.threads), "--dtype", options.dtype] + ["--forward"] * options.forward
+    threads = {"OMP_NUM_THREADS": str(options.threads), "FULGURITE_NUM_THREADS": str(options.threads)}
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **TUNED, **threads})
     if done.returncode:
         raise RuntimeError(f"{case}, {side}:\n{done.stderr[-2000:]}")
     return json.loads(done.stdout.splitlines()[-1])
 
 
+def compare(case, options):
+    """Runs all sides in turns, prints them, and returns the better peer's time divided by the better of ours."""
+    best, sides = {}, options.sides.split(",")
+    for _ in range(options.rounds):
+        for side in sides:
+            found = run(case, side, options)
+            kept = best.setdefault(side, found)
+            best[side] = {key: min(kept[key], value) for key, value in found.items()}
+    print(f"{case}: {CASES[case].__doc__}")
+    first = best[sides[0]]
+    for side in sides:
+        figures = best[side]
+        if abs(figures["loss"] - first["loss"]) > LOSS_DIFFERENCE[options.dtype] * abs(first["loss"]):
+            raise RuntimeError(f"{case}: the loss of {side} is {figures['loss']}, of {sides[0]} {first['loss']}")
+        print(
+            f"  {side:9} {figures['step']:8.1f} ms a step, {first['step'] / figures['step']:5.2f} times {sides[0]}'s "
+            f"speed, first step {figures['first']:6.1f} s, {figures['memory']:6.0f} MB"
+        )
+    peers, ours = ([best[s]["step"] for s in sides if (s in PEERS) is is_peer] for is_peer in (True, False))
+    ratio = min(peers) / min(ours) if peers and ours else math.nan
+    print(f"  ratio     {ratio:.2f}", flush=True)
+    return ratio
+
+
 def main():
-    """Runs all sides in turns and prints a table for each case."""
+    """Compares all cases."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", default=",".join(CASES))
     parser.add_argument("--sides", default=",".join(SIDES))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--dtype", choices=("f32", "bf16"), default="f32")
+    parser.add_argument("--forward", action="store_true", help="losses without gradients")
     parser.add_argument("--measure", nargs=2)
     options = parser.parse_args()
     if options.measure:
-        return measure(*options.measure, options.steps, options.threads)
-    for case in options.cases.split(","):
-        best, sides = {}, options.sides.split(",")
-        for _ in range(options.rounds):
-            for side in sides:
-                found = run(case, side, options)
-                kept = best.setdefault(side, found)
-                best[side] = {key: min(kept[key], value) for key, value in found.items()}
-        print(f"{case}: {CASES[case].__doc__}")
-        for side in sides:
-            figures = best[side]
-            if abs(figures["loss"] - best[sides[0]]["loss"]) > 1e-3 * abs(best[sides[0]]["loss"]):
-                raise RuntimeError(
-                    f"{case}: the loss of {side} is {figures['loss']}, of {sides[0]} {best[sides[0]]['loss']}"
-                )
-            print(
-                f"  {side:9} {figures['step']:8.1f} ms a step, {best[sides[0]]['step'] / figures['step']:5.2f} "
-                f"times {sides[0]}'s speed, first step "
-                f"{figures['first']:6.1f} s, {figures['memory']:6.0f} MB",
-                flush=True,
-            )
+        return measure(*options.measure, options)
+    ratios = [compare(case, options) for case in options.cases.split(",")]
+    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+    print(f"geometric mean of the ratios {mean:.2f}, least {min(ratios):.2f}")
     return 0
 
 
