@@ -162,8 +162,13 @@ class Walker:
             each = [next(given) if isinstance(x, Tensor) else None for x in results]
             walker = Walker(backward)
             flat = walker.record_inside([*each, *(next(kept) if isinstance(x, Tensor) else x for x in saved)])
-            found = iter(walker.result_of(flat))
-            return [next(found, None) if isinstance(a, Tensor) else None for a in args]
+            found = list(walker.result_of(flat))
+            tensors = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+            if len(found) not in (len(args), len(tensors)):
+                raise Unsupported("autograd_function_apply: a backward with another number of gradients")
+            places = tensors if len(found) == len(tensors) else range(len(args))
+            of_place = dict(zip(places, found))
+            return [of_place.get(i) if isinstance(a, Tensor) else None for i, a in enumerate(args)]
 
         inputs = [a if isinstance(a, Tensor) else None for a in args]
         made = iter(_core.custom_function("custom_function", inputs, run_forward, run_backward, at))
