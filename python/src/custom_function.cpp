@@ -30,10 +30,12 @@ std::vector<Tensor> called(const std::shared_ptr<PyObject>& function, Context& c
   return to_tensors(nb::handle(function.get())(of_call, to_list(tensors)));
 }
 
-nb::list run(const std::string& name, nb::handle inputs, nb::object forward, nb::object backward, nb::handle at) {
+nb::list run(const std::string& name, nb::handle inputs, nb::object forward, nb::object backward, nb::handle at,
+             bool once_differentiable) {
   const auto forward_kept = shared(std::move(forward)), backward_kept = shared(std::move(backward));
   fg::detail::CustomFunction function;
   function.name = fg::intern_file(name);
+  function.once_differentiable = once_differentiable;
   function.backward = [backward_kept](Context& context, const std::vector<Tensor>& gradients) {
     return called(backward_kept, context, gradients);
   };
@@ -54,7 +56,7 @@ void bind_custom_functions(nb::module_& m) {
       .def("set_materialize_grads", &Context::set_materialize_grads)
       .def("needs_input_grad", &Context::needs_input_grad, nb::arg("argument"));
   m.def("custom_function", &run, nb::arg("name"), nb::arg("inputs"), nb::arg("forward"), nb::arg("backward"),
-        nb::arg("at") = nb::none());
+        nb::arg("at") = nb::none(), nb::arg("once_differentiable") = false);
 }
 
 }  // namespace fulgurite_python

@@ -90,7 +90,8 @@ def apply(function: type[torch.autograd.Function], arguments: tuple[Any, ...], a
         return [_values([g])[0] if isinstance(g, torch.Tensor) else None for g in found[: len(arguments)]]
 
     inputs = [_values([a])[0] if isinstance(a, torch.Tensor) else None for a in arguments]
-    made = iter(_core.custom_function(function.__name__, inputs, forward, backward, at))
+    once = _is_once_differentiable(function)
+    made = iter(_core.custom_function(function.__name__, inputs, forward, backward, at, once))
     results = tuple(wrap(next(made)) if isinstance(x, torch.Tensor) else x for x in of_call["results"])
     return results if of_call["is_tuple"] else results[0]
 
@@ -108,6 +109,12 @@ def _checkpointed(function: Callable[..., Any], arguments: tuple[Any, ...]) -> A
     made = iter(_core.recomputed(tensors))
     leaves = [wrap(next(made)) if isinstance(x, torch.Tensor) else x for x in of_call["leaves"]]
     return _pytree.tree_unflatten(leaves, of_call["spec"])
+
+
+def _is_once_differentiable(function: type[torch.autograd.Function]) -> bool:
+    """True for a backward in PyTorch's decorator, whose results have no derivative."""
+    code = getattr(_backward_of(function), "__code__", None)
+    return code is not None and code.co_filename == torch.autograd.function.__file__
 
 
 def _backward_of(function: type[torch.autograd.Function]) -> Callable[..., Any]:

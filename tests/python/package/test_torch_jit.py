@@ -329,3 +329,23 @@ def test_checkpoints_are_recorded(torch, reentrant):
     for value in values:
         value.backward()
     torch.testing.assert_close([x.grad for x in leaves[0]], [x.grad for x in leaves[1]])
+
+
+def test_a_second_derivative_of_a_function_that_has_one_is_an_error(torch):
+    class Cube(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx, g):
+            return g * 3 * ctx.saved_tensors[0] ** 2
+
+    x = torch.tensor([2.0], requires_grad=True)
+    f = fg.jit(lambda x: Cube.apply(x * 1).sum())
+    (gradient,) = torch.autograd.grad(f(x), x, create_graph=True)
+    assert gradient.item() == 12
+    with pytest.raises(RuntimeError, match="once_differentiable|differentiate"):
+        torch.autograd.grad(gradient, x)
