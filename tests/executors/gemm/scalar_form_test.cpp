@@ -83,7 +83,7 @@ struct Call {
   /// The results of `run`, which computes the call.
   template <class Run>
   std::vector<Tensor> results_of(const Run& run) const {
-    const std::vector<Tensor> results = make_results();
+    std::vector<Tensor> results = make_results();
     std::vector<fused_gemm::ColumnMatrix> matrices;
     for (const Tensor& result : results) matrices.push_back({result.impl()->data(), columns()});
     for (size_t k = 0; k < operands.size(); ++k)
