@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "codegen/gemm/gemm_kernel.h"
-#include "codegen/gemm/pair_products.h"
+#include "codegen/gemm/cpu.h"
 
 namespace fulgurite::test {
 

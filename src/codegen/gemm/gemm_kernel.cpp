@@ -1,7 +1,7 @@
 #include "codegen/gemm/gemm_kernel.h"
 
 #include "codegen/gemm/amx.h"
-#include "codegen/gemm/pair_products.h"
+#include "codegen/gemm/cpu.h"
 #include "codegen/gemm/gemm_source.h"
 #include "codegen/gemm/prebuilt_forms.h"
 #include "codegen/host_compiler/compile_kernels.h"

@@ -19,6 +19,7 @@ struct GemmBlock {
   const CodeMatrix* codes = nullptr;  // of which a row is a column of B; `b` is not read
   int64_t first_code_row = 0;
   int64_t max_few_rows = 16;  // rows that dot products compute, see KernelSet::max_few_rows
+  bool prefetches = false;    // B, for one or two rows
 };
 
 /// True for a product of a few rows with a matrix whose columns are contiguous, which is computed by dot products: a

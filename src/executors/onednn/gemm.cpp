@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "codegen/gemm/cpu.h"
 #include "executors/eager/gemm_block.h"
 #include "executors/eager/kernels.h"
 #include "executors/onednn/library.h"
@@ -142,6 +143,7 @@ void gemm(const GemmCall& call) {
   const int64_t bytes = size_of(call.dtype);
   const int64_t row_limit =
       call.codes == nullptr && call.b.row == 1 ? kernel_set().max_few_rows(call.dtype, call.n * call.k * bytes) : 16;
+  const bool prefetches = codegen::prefetches_few_rows(std::max(call.m, call.n) * call.k * bytes);
   const Blocks blocks = cut(call.m, call.n, call.k, batch, row_limit);
   const int64_t per_gemm = blocks.row_count * blocks.column_count;
   const auto body = [&](int64_t begin, int64_t end) {
@@ -172,6 +174,7 @@ void gemm(const GemmCall& call) {
       block.codes = call.codes;
       block.first_code_row = column;
       block.max_few_rows = row_limit;
+      block.prefetches = prefetches;
       multiply_serially(block);
     }
   };

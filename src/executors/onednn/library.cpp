@@ -1,7 +1,7 @@
 #include "executors/onednn/library.h"
 
 #ifdef FULGURITE_ONEDNN
-#include "codegen/gemm/pair_products.h"
+#include "codegen/gemm/cpu.h"
 #include "executors/onednn/library_objects.h"
 
 namespace fulgurite {

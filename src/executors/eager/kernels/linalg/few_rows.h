@@ -81,10 +81,11 @@ struct RowsToMultiply {
   int64_t a_stride;
   Columns b;
   int64_t count;
+  bool prefetches = false;  // columns of tiles of one or two rows
 
   template <int rows>
   RowsToMultiply part(int64_t begin, int64_t part_count) const {
-    return {a + begin * (is_packed<rows> ? rows : 1), a_stride, b.along(begin), part_count};
+    return {a + begin * (is_packed<rows> ? rows : 1), a_stride, b.along(begin), part_count, prefetches};
   }
 };
 
@@ -109,8 +110,8 @@ FULGURITE_INLINE void keep_in_register([[maybe_unused]] Vector& x) {
 }
 
 /// Sums of products by lane, for a tile of rows and columns; added to the previous ones if it `goes_on`. A tile of many
-/// rows prefetches the columns after it, a line of each at a time; fewer rows wait for memory alone, and the CPU's own
-/// prefetching is faster.
+/// rows prefetches the columns after it, a line of each at a time; for fewer rows, which wait for memory alone, the
+/// CPU's own prefetching may be faster.
 template <class Products, class Element, class Columns, int... row, int... column>
 [[gnu::always_inline]] inline void add_products(const RowsToMultiply<Element, Columns>& t, Floats* sums, bool goes_on,
                                                 std::integer_sequence<int, row...>,
@@ -128,7 +129,7 @@ template <class Products, class Element, class Columns, int... row, int... colum
   (start(row), ...);
   int64_t i = 0;
   for (; i + unit <= t.count; i += unit) {
-    if constexpr (is_packed<rows>) (t.b.prefetch(columns + column, i), ...);
+    if (is_packed<rows> || t.prefetches) (t.b.prefetch(columns + column, i), ...);
     const Unit units[columns] = {t.b.template unit_at<Products>(column, i)...};
     const auto multiply_vectors = [&]<int v>(std::integral_constant<int, v> which) __attribute__((always_inline)) {
       const Vector values[columns] = {units[column].vector(which)...};

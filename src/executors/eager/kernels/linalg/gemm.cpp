@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "codegen/gemm/pair_products.h"
+#include "codegen/gemm/cpu.h"
 #include "executors/eager/gemm_block.h"
 #include "executors/eager/kernels/linalg/few_rows.h"
 #include "executors/eager/kernels/linalg/finish.h"
@@ -139,7 +139,7 @@ template <class Element>
 void multiply_rows_of_block(const GemmBlock& p) {
   if constexpr (std::is_same_v<Compute<Element>, float>) {
     const Typed<Element> t = typed<Element>(p);
-    const RowsToMultiply<Element> rows{t.a, p.a_row, {t.b, p.b_column}, p.k};
+    const RowsToMultiply<Element> rows{t.a, p.a_row, {t.b, p.b_column}, p.k, p.prefetches};
     multiply_few_rows<WideProducts<Element>>(
         rows, p.m, p.n,
         [&](int64_t r, int64_t c, const float* sums, int64_t count) { finish_run(p, t, r, c, sums, count); });

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "codegen/gemm/amx.h"
-#include "codegen/gemm/pair_products.h"
+#include "codegen/gemm/cpu.h"
 #include "executors/eager/kernels/common/wide.h"
 #include "executors/eager/kernels/linalg/pack.h"
 #include "runtime/threads/parallel_for.h"

@@ -1,4 +1,4 @@
-#include "codegen/gemm/pair_products.h"
+#include "codegen/gemm/cpu.h"
 
 #include "codegen/gemm/amx.h"
 
@@ -17,6 +17,15 @@ bool pair_products_are_fast() {
 #if defined(__x86_64__)
   static const bool are_fast = has_pair_products() && (!__builtin_cpu_is("intel") || amx_is_usable());
   return are_fast;
+#else
+  return false;
+#endif
+}
+
+bool prefetches_few_rows([[maybe_unused]] int64_t bytes) {
+#if defined(__x86_64__)
+  constexpr int64_t megabyte = 1 << 20;
+  return bytes >= 2 * megabyte && __builtin_cpu_is("intel");
 #else
   return false;
 #endif
