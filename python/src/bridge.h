@@ -28,6 +28,7 @@ void bind_tensor(nb::module_&);
 void bind_operators(nb::module_&);
 void bind_compositions(nb::module_&);
 void bind_modes(nb::module_&);
+void bind_openmp_threads(nb::module_&);
 void bind_traces(nb::module_&);
 void bind_functions(nb::module_&);
 void bind_custom_functions(nb::module_&);

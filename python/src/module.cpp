@@ -14,6 +14,7 @@ NB_MODULE(_core, m) {
   bind_operators(m);
   bind_compositions(m);
   bind_modes(m);
+  bind_openmp_threads(m);
   bind_traces(m);
   bind_backward(m);
   bind_functions(m);

@@ -13,6 +13,7 @@
 #include <fulgurite/random_state.h>
 #include <fulgurite/source_location.h>
 #include <fulgurite/source_reader.h>
+#include <fulgurite/thread_runner.h>
 
 #include "support/base/lasting.h"
 
@@ -147,6 +148,7 @@ struct Context {
   std::atomic<int64_t> bytes_of_arenas{0};  // runtime/frame.cpp: of small arenas that stay with their frames
   std::atomic<ThreadTeam*> team{nullptr};   // runtime/threads/thread_team.cpp; replaced in a child of fork()
   std::atomic<bool> may_start_threads{true};
+  std::atomic<ThreadRunner> thread_runner{nullptr};  // of the program; null: the team's own threads
 
   // Names: operators, and executors with the number of their changes.
   Lasting<OperatorRegistry> operators;              // ops/core/user_operator.cpp

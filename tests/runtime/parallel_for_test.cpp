@@ -6,6 +6,7 @@
 
 #include <fulgurite/error.h>
 #include <fulgurite/tensor.h>
+#include <fulgurite/thread_runner.h>
 
 #include "support/test.h"
 
@@ -19,6 +20,30 @@ struct Threads {
   ~Threads() { set_num_threads(before); }
   int before;
 };
+
+std::atomic<int> runner_calls{0};
+
+/// A ThreadRunner with threads of its own for each call.
+void run_on_new_threads(int threads, void (*body)(void*, int), void* context) {
+  ++runner_calls;
+  std::vector<std::thread> others;
+  for (int i = 1; i < threads; ++i) others.emplace_back([=] { body(context, i); });
+  body(context, 0);
+  for (std::thread& other : others) other.join();
+}
+/// Sets a ThreadRunner for a scope.
+struct Runner {
+  explicit Runner(ThreadRunner runner) { set_thread_runner(runner); }
+  ~Runner() { set_thread_runner(nullptr); }
+};
+
+int64_t sum_of_indices(int64_t count) {
+  std::atomic<int64_t> sum{0};
+  parallel_for(count, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) sum += i;
+  });
+  return sum;
+}
 
 }  // namespace
 
@@ -99,6 +124,30 @@ TEST("an exception leaves the parallel region") {
   const Threads scope(2);
   expect_error([] { parallel_for(2, 1, [](int64_t, int64_t) { throw UserError("index out of range"); }); },
                "index out of range");
+}
+
+TEST("parallel work runs on the threads of the program's runner") {
+  const Threads scope(3);
+  {
+    const Runner runner(run_on_new_threads);
+    runner_calls = 0;
+    expect_equal(sum_of_indices(1000), int64_t{499500});
+    expect_equal(runner_calls.load(), 1);
+    parallel_for(2, 1, [](int64_t, int64_t) { expect_equal(sum_of_indices(100), int64_t{4950}); });
+    expect_equal(runner_calls.load(), 2);  // work within parallel work is serial
+    expect_error([] { parallel_for(2, 1, [](int64_t, int64_t) { throw UserError("index out of range"); }); },
+                 "index out of range");
+    sum_of_indices(1);
+    expect_equal(runner_calls.load(), 3);  // so is little work
+  }
+  expect_equal(sum_of_indices(1000), int64_t{499500});
+  expect_equal(runner_calls.load(), 3);
+}
+
+TEST("a runner that runs the caller's part alone does all of the work") {
+  const Threads scope(3);
+  const Runner runner([](int, void (*body)(void*, int), void* context) { body(context, 0); });
+  expect_equal(sum_of_indices(1000), int64_t{499500});
 }
 
 TEST("several user threads at once") {

@@ -5,12 +5,14 @@
 #include <chrono>
 #include <cstdlib>
 #include <functional>
+#include <stdexcept>
 #include <thread>
 
 #include <fulgurite/jit.h>
 #include <fulgurite/nn.h>
 #include <fulgurite/operators.h>
 #include <fulgurite/tensor.h>
+#include <fulgurite/thread_runner.h>
 
 #include "runtime/threads/parallel_for.h"
 #include "support/base/sanitizers.h"
@@ -76,6 +78,14 @@ TEST("a child has threads of its own") {
     });
     return begun == 2;
   }));
+}
+
+TEST("a child does not call its parent's thread runner") {
+  const Threads scope(2);
+  set_thread_runner([](int, void (*)(void*, int), void*) { throw std::logic_error("the parent's threads"); });
+  const bool succeeded = child_succeeds([] { return sum_on_team(1000) == 499500; });
+  set_thread_runner(nullptr);
+  expect(succeeded);
 }
 
 TEST("children of children compute") {

@@ -16,8 +16,10 @@ if not _core.set_peer(torch.Tensor):
         f"fulgurite.torch needs a PyTorch with DLPack's exchange table (2.10 or newer); this is {torch.__version__}"
     )
 _core.set_internal_folders([__file__.rsplit("/", 2)[0] + "/", torch.__path__[0] + "/"])
-_core.set_num_threads(torch.get_num_threads())
 
 from .backend import Program, backend, programs, report, reset, set_as_default  # noqa: E402
+from .threads import share_threads  # noqa: E402
+
+share_threads()
 
 __all__ = ["Program", "backend", "programs", "report", "reset", "set_as_default"]

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from .. import _core
+from .threads import follow_thread_count
 
 increment_version = torch.autograd.graph.increment_version
 _keeps_graph = torch._C._autograd._get_current_graph_task_keep_graph
@@ -26,6 +27,7 @@ def seed_from_torch() -> None:
 
 def run(function: _core.Function, arguments: Any, members: Any) -> list[Any]:
     """A call without gradients."""
+    follow_thread_count()
     results, written = function.run(arguments, members)
     if written:
         every = [x for x in arguments if isinstance(x, torch.Tensor)] + list(members)
@@ -36,6 +38,7 @@ def run(function: _core.Function, arguments: Any, members: Any) -> list[Any]:
 
 def train(function: _core.Function, arguments: list[Any], members: list[Any]) -> list[Any]:
     """A call whose results have a gradient."""
+    follow_thread_count()
     tensors = [x for x in arguments if isinstance(x, torch.Tensor)] + members
     needs = bytes(t.requires_grad for t in tensors)
     numbers = [None if isinstance(x, torch.Tensor) else x for x in arguments]

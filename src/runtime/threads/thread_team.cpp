@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <csignal>
 
+#include <fulgurite/thread_runner.h>
+
 #include "support/context.h"
 
 // Defined in programs built with ThreadSanitizer, which ends a child that starts threads if its parent had several.
@@ -108,6 +110,7 @@ ThreadTeam& ThreadTeam::of_process() {
 void ThreadTeam::start_anew_in_child() {
   auto* const team = new ThreadTeam;
   team->before_fork_ = context().team.exchange(team);
+  context().thread_runner = nullptr;  // its threads do not exist here
   if (__tsan_init) context().may_start_threads = false;
 }
 
@@ -125,6 +128,15 @@ int ThreadTeam::start_workers(int wanted) {
 
 bool ThreadTeam::run(int threads, Body body, void* context) {
   if (is_in_use() || is_in_use_.exchange(true, std::memory_order_acquire)) return false;
+  bool has_run = true;
+  if (const ThreadRunner runner = fulgurite::context().thread_runner.load(std::memory_order_acquire))
+    runner(threads, body, context);
+  else has_run = run_on_workers(threads, body, context);
+  is_in_use_.store(false, std::memory_order_release);
+  return has_run;
+}
+
+bool ThreadTeam::run_on_workers(int threads, Body body, void* context) {
   const int workers = start_workers(threads - 1);
   if (workers > 0) {
     body_ = body;
@@ -136,7 +148,6 @@ bool ThreadTeam::run(int threads, Body body, void* context) {
     for (int i = 0; i < workers; ++i) withdrawn += workers_[i]->withdraw_job() ? 1 : 0;
     if (running_.fetch_sub(withdrawn, std::memory_order_acq_rel) != withdrawn) wait_for_workers();
   }
-  is_in_use_.store(false, std::memory_order_release);
   return workers > 0;
 }
 
@@ -144,6 +155,11 @@ void ThreadTeam::wait_for_workers() {
   if (spin_wait_.spin([this] { return running_.load(std::memory_order_acquire) == 0; })) return;
   uint32_t left = running_.fetch_or(Worker::caller_sleeps, std::memory_order_acq_rel) | Worker::caller_sleeps;
   for (; left != Worker::caller_sleeps; left = running_.load(std::memory_order_acquire)) sleep_while(running_, left);
+}
+
+void set_thread_runner(ThreadRunner runner) {
+  ThreadTeam::of_process();  // children of fork() take the runner away
+  context().thread_runner.store(runner, std::memory_order_release);
 }
 
 }  // namespace fulgurite

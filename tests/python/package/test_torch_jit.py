@@ -1,6 +1,8 @@
 """`fulgurite.jit` of PyTorch's functions and modules, traced directly."""
 
 import copy
+import subprocess
+import sys
 import threading
 
 import fulgurite as fg
@@ -349,3 +351,48 @@ def test_a_second_derivative_of_a_function_that_has_one_is_an_error(torch):
     assert gradient.item() == 12
     with pytest.raises(RuntimeError, match="once_differentiable|differentiate"):
         torch.autograd.grad(gradient, x)
+
+
+def run_apart(code):
+    """The output of a program in a process of its own."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_parallel_work_runs_on_the_threads_of_pytorch(torch):
+    counts = run_apart(
+        """
+import os, torch, fulgurite
+torch.set_num_threads(2)
+x = torch.rand(1000, 1000)
+threads = lambda: len(os.listdir("/proc/self/task"))
+x.exp().sum()
+before = threads()
+f = fulgurite.jit(lambda x: x.exp().sum())
+value = f(x)
+print(before, threads(), torch.allclose(value, x.exp().sum()), fulgurite.num_threads())
+torch.set_num_threads(1)
+print(torch.equal(f(x), value), fulgurite.num_threads())
+fulgurite.set_num_threads(2)
+print(torch.equal(f(x), value), fulgurite.num_threads())
+"""
+    )
+    assert counts[0] == counts[1] and counts[2:] == ["True", "2", "True", "1", "True", "2"]
+
+
+def test_a_child_of_fork_computes(torch):
+    printed = run_apart(
+        """
+import os, torch, fulgurite
+torch.set_num_threads(2)
+x = torch.rand(1000, 1000)
+f = fulgurite.jit(lambda x: (x.exp() * 2).sum())
+value = f(x)
+child = os.fork()
+if child == 0:
+    os._exit(0 if torch.equal(f(x), value) else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), torch.equal(f(x), value))
+"""
+    )
+    assert printed == ["0", "True"]

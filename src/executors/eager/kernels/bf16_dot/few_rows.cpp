@@ -58,8 +58,8 @@ void multiply_few_rows(const GemmBlock& p) {
         RowsToMultiply<BFloat16>{t.a, p.a_row, {t.b, p.b_column}, p.k, p.prefetches}, p.m, p.n,
         [&](int64_t r, int64_t c, const float* sums, int64_t count) { finish_run(p, t, r, c, sums, count); });
   } else {
-    multiply_few_rows<PairProducts>(RowsToMultiply<BFloat16>{t.b, p.b_column, {t.a, p.a_row}, p.k, p.prefetches}, 1, p.m,
-                                    [&](int64_t, int64_t row, const float* sums, int64_t count) {
+    multiply_few_rows<PairProducts>(RowsToMultiply<BFloat16>{t.b, p.b_column, {t.a, p.a_row}, p.k, p.prefetches}, 1,
+                                    p.m, [&](int64_t, int64_t row, const float* sums, int64_t count) {
                                       for (int64_t i = 0; i < count; ++i) finish(p, t, row + i, 0, sums[i]);
                                     });
   }
