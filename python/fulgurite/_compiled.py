@@ -142,6 +142,8 @@ class Compiled:
 def _hashable(constant: Any) -> Any:
     if isinstance(constant, slice):
         return ("slice", constant.start, constant.stop, constant.step)
+    if type(constant) is float and (constant == 0 or constant != constant):
+        return repr(constant)  # zeros have signs, and no NaN equals another
     try:
         hash(constant)
     except TypeError:

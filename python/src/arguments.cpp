@@ -11,14 +11,20 @@ struct Range {
   size_t tensor;
 };
 
-std::optional<Range> range_of(const Tensor& tensor, size_t place) {
-  if (!tensor.defined() || tensor.numel().hint() == 0) return {};
+/// The elements from the first to the last in memory, of a tensor that has some.
+int64_t span_of(const Tensor& tensor) {
+  if (tensor.is_contiguous()) return tensor.numel().hint();
   int64_t last = 0;
   const auto strides = tensor.strides();
-  const auto sizes = tensor.shape().to_vector();
-  for (size_t d = 0; d < sizes.size(); ++d) last += (sizes[d] - 1) * strides[d].hint();
+  const fg::Shape sizes = tensor.shape();
+  for (size_t d = 0; d < sizes.size(); ++d) last += (sizes[d].hint() - 1) * strides[d].hint();
+  return last + 1;
+}
+
+std::optional<Range> range_of(const Tensor& tensor, size_t place) {
+  if (!tensor.defined() || tensor.numel().hint() == 0) return {};
   auto* begin = static_cast<char*>(tensor.data_pointer({"", 0}));
-  return Range{begin, begin + (last + 1) * fg::size_of(tensor.dtype()), place};
+  return Range{begin, begin + span_of(tensor) * fg::size_of(tensor.dtype()), place};
 }
 
 Tensor moved_into(const fg::OutsideMemory& memory, const char* start, const Tensor& tensor) {
@@ -35,6 +41,10 @@ Tensor moved_into(const fg::OutsideMemory& memory, const char* start, const Tens
 }  // namespace
 
 Arguments::Arguments(nb::handle arguments, nb::handle members) {
+  const size_t count = nb::len(arguments) + nb::len(members);
+  values_.reserve(count);
+  tensors_.reserve(count);
+  objects_.reserve(count);
   std::vector<size_t> places;  // of the arguments that are tensors
   for (nb::handle object : arguments) {
     values_.push_back(to_value(object));
@@ -47,12 +57,12 @@ Arguments::Arguments(nb::handle arguments, nb::handle members) {
     add(object, members_.back());
   }
   if (fg::detail::is_tracing()) return;
-  join_overlapping();
-  for (size_t i = 0; i < tensors_.size(); ++i) {
-    if (i < places.size()) values_[places[i]] = Value(tensors_[i]);
-    else members_[i - places.size()] = tensors_[i];
-    counts_.push_back(tensors_[i].defined() ? fg::write_count(tensors_[i], {"", 0}) : 0);
-  }
+  if (join_overlapping())
+    for (size_t i = 0; i < tensors_.size(); ++i)
+      if (i < places.size()) values_[places[i]] = Value(tensors_[i]);
+      else members_[i - places.size()] = tensors_[i];
+  counts_.reserve(count);
+  for (const Tensor& tensor : tensors_) counts_.push_back(tensor.defined() ? fg::write_count(tensor, {"", 0}) : 0);
 }
 
 void Arguments::add(nb::handle object, const Tensor& tensor) {
@@ -61,9 +71,11 @@ void Arguments::add(nb::handle object, const Tensor& tensor) {
 }
 
 // Tensors of other libraries that share memory become views of one storage: a write into one is
-// seen in the other.
-void Arguments::join_overlapping() {
+// seen in the other. Returns true if there are such.
+bool Arguments::join_overlapping() {
   std::vector<Range> ranges;
+  ranges.reserve(tensors_.size());
+  bool has_joined = false;
   for (size_t i = 0; i < tensors_.size(); ++i)
     if (!nb::isinstance<Tensor>(objects_[i]))
       if (const auto range = range_of(tensors_[i], i)) ranges.push_back(*range);
@@ -73,6 +85,7 @@ void Arguments::join_overlapping() {
     size_t next = first + 1;
     while (next < ranges.size() && ranges[next].begin < end) end = std::max(end, ranges[next++].end);
     if (next - first > 1) {
+      has_joined = true;
       std::vector<Tensor> owners;
       for (size_t i = first; i < next; ++i) owners.push_back(tensors_[ranges[i].tensor]);
       char* const start = ranges[first].begin;
@@ -82,6 +95,7 @@ void Arguments::join_overlapping() {
     }
     first = next;
   }
+  return has_joined;
 }
 
 nb::object Arguments::object_of(const Tensor& result) const {

@@ -18,7 +18,7 @@ class Arguments {
 
  private:
   void add(nb::handle object, const Tensor& tensor);
-  void join_overlapping();
+  bool join_overlapping();
 
   std::vector<Value> values_;
   std::vector<Tensor> members_, tensors_;

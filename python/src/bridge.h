@@ -31,6 +31,7 @@ void bind_modes(nb::module_&);
 void bind_openmp_threads(nb::module_&);
 void bind_traces(nb::module_&);
 void bind_functions(nb::module_&);
+void bind_plain_calls(nb::module_&);
 void bind_custom_functions(nb::module_&);
 void bind_backward(nb::module_&);
 void bind_examine(nb::module_&);
@@ -39,6 +40,8 @@ void bind_command_line(nb::module_&);
 /// A tensor over the memory of any object that speaks DLPack; None is the undefined tensor. TypeError where it does not
 /// or is on another device.
 Tensor import_tensor(nb::handle object);
+/// Returns true for an object of the type whose exchange table was set.
+bool is_of_peer(nb::handle object);
 /// An object of the type whose exchange table was set, without history; None of the undefined tensor.
 nb::object export_tensor(const Tensor&);
 
@@ -47,6 +50,9 @@ nb::object export_backward(const std::shared_ptr<const fg::CompiledBackward>&);
 
 /// A Python object that C++ owns: let go of with the interpreter's lock.
 std::shared_ptr<PyObject> shared(nb::object);
+
+/// Sets the number of threads where PyTorch's is another than at the last call.
+void follow_thread_count(int count);
 
 /// Python's numbers, strings, slices, dtypes and sequences as a value, and back.
 Value to_value(nb::handle);

@@ -49,6 +49,42 @@ void let_go(Managed* managed) {
   managed->deleter(managed);
 }
 
+/// How a view's elements are laid out in its memory.
+struct Layout {
+  std::vector<int64_t> sizes, strides;  // strides count elements
+  int64_t bytes;
+  fg::Dtype dtype;
+};
+
+Layout layout_of(const dlpack::View& view) {
+  if (view.device.type != dlpack::cpu)
+    throw nb::type_error(
+        "the tensor is on another device than the CPU: fulgurite runs on the CPU; move it there first");
+  Layout out{{view.shape, view.shape + view.ndim}, {}, 0, type_of(view.dtype)};
+  out.strides.resize(out.sizes.size());
+  int64_t step = 1, last = 0;
+  bool is_empty = false;
+  for (size_t i = out.sizes.size(); i-- > 0;) {
+    const int64_t size = out.sizes[i];
+    int64_t& stride = out.strides[i];
+    stride = view.strides ? view.strides[i] : step;
+    step *= size;
+    is_empty = is_empty || size == 0;
+    if (size > 1 && stride < 0) throw nb::value_error("a tensor with negative strides: copy it first");
+    if (size <= 1) stride = std::max<int64_t>(stride, 0);
+    last += std::max<int64_t>(size - 1, 0) * stride;
+  }
+  out.bytes = is_empty ? 0 : (last + 1) * fg::size_of(out.dtype);
+  return out;
+}
+
+/// A tensor over a view's memory, which is let go of by `release`.
+Tensor tensor_over(const dlpack::View& view, const Layout& layout, std::function<void()> release) {
+  const auto memory = fg::OutsideMemory::adopt(static_cast<char*>(view.data) + view.byte_offset, layout.bytes,
+                                               std::move(release), {"", 0});
+  return memory.tensor(layout.sizes, layout.strides, 0, layout.dtype, {"", 0});
+}
+
 /// A DLPack tensor that is held until it is given to a memory.
 template <class Managed>
 class Held {
@@ -60,34 +96,30 @@ class Held {
   Held(const Held&) = delete;
   Held& operator=(const Held&) = delete;
   Tensor as_tensor() {
-    const dlpack::View& view = managed_->view;
-    if (view.device.type != dlpack::cpu)
-      throw nb::type_error(
-          "the tensor is on another device than the CPU: fulgurite runs on the CPU; move it there first");
-    const fg::Dtype dtype = type_of(view.dtype);
-    std::vector<int64_t> sizes(view.shape, view.shape + view.ndim), strides(static_cast<size_t>(view.ndim));
-    int64_t step = 1, last = 0;
-    bool is_empty = false;
-    for (size_t i = sizes.size(); i-- > 0;) {
-      strides[i] = view.strides ? view.strides[i] : step;
-      step *= sizes[i];
-      is_empty = is_empty || sizes[i] == 0;
-      if (sizes[i] > 1 && strides[i] < 0) throw nb::value_error("a tensor with negative strides: copy it first");
-      if (sizes[i] <= 1) strides[i] = std::max<int64_t>(strides[i], 0);
-      last += std::max<int64_t>(sizes[i] - 1, 0) * strides[i];
-    }
+    const Layout layout = layout_of(managed_->view);
     Managed* const owned = std::exchange(managed_, nullptr);
-    const auto memory =
-        fg::OutsideMemory::adopt(static_cast<char*>(view.data) + view.byte_offset,
-                                 is_empty ? 0 : (last + 1) * fg::size_of(dtype), [owned] { let_go(owned); }, {"", 0});
-    return memory.tensor(sizes, strides, 0, dtype, {"", 0});
+    return tensor_over(owned->view, layout, [owned] { let_go(owned); });
   }
 
  private:
   Managed* managed_;
 };
 
+/// Without a DLPack tensor of its own, where the table gives views: the object itself is the owner.
+Tensor from_view(const dlpack::ExchangeTable& table, PyObject* object) {
+  dlpack::View view;
+  if (table.view_of_object(object, &view) != 0) throw nb::python_error();
+  const Layout layout = layout_of(view);
+  Py_INCREF(object);
+  return tensor_over(view, layout, [object] {
+    if (!Py_IsInitialized()) return;  // it went with the interpreter
+    const nb::gil_scoped_acquire gil;
+    Py_DECREF(object);
+  });
+}
+
 Tensor from_table(const dlpack::ExchangeTable& table, PyObject* object) {
+  if (table.view_of_object) return from_view(table, object);
   dlpack::Managed* managed = nullptr;
   if (table.from_object(object, &managed) != 0) throw nb::python_error();
   return Held(managed).as_tensor();
@@ -116,20 +148,22 @@ Tensor from_capsule(nb::handle capsule) {
 struct Export {
   dlpack::Managed managed;
   Tensor tensor;
-  std::vector<int64_t> sizes, strides;
+  std::vector<int64_t> numbers;  // sizes, then strides
 };
 
 dlpack::Managed* make_export(const Tensor& given) {
   auto e = std::make_unique<Export>();
-  e->tensor = fg::alias(given, {"", 0});
-  e->sizes = given.shape().to_vector();
-  for (const fg::Int stride : given.strides()) e->strides.push_back(stride);
+  e->tensor = given.requires_grad() ? fg::alias(given, {"", 0}) : given;  // without a history
+  const fg::Shape sizes = given.shape();
+  e->numbers.reserve(2 * sizes.size());
+  for (const fg::Int size : sizes) e->numbers.push_back(size);
+  for (const fg::Int stride : given.strides()) e->numbers.push_back(stride);
   e->managed.view = {given.numel().hint() > 0 ? given.data_pointer({"", 0}) : nullptr,
                      {dlpack::cpu, 0},
-                     static_cast<int32_t>(e->sizes.size()),
+                     static_cast<int32_t>(sizes.size()),
                      data_type_of(given.dtype()),
-                     e->sizes.data(),
-                     e->strides.data(),
+                     e->numbers.data(),
+                     e->numbers.data() + sizes.size(),
                      0};
   e->managed.version = dlpack::version;
   e->managed.context = e.get();
@@ -207,10 +241,13 @@ nb::capsule own_capsule() { return nb::capsule(&own_table, "dlpack_exchange_api"
 
 }  // namespace
 
+bool is_of_peer(nb::handle object) {
+  return peer && (Py_TYPE(object.ptr()) == peer_type || PyType_IsSubtype(Py_TYPE(object.ptr()), peer_type));
+}
+
 Tensor import_tensor(nb::handle object) {
   if (object.is_none()) return {};
-  if (peer && (Py_TYPE(object.ptr()) == peer_type || PyType_IsSubtype(Py_TYPE(object.ptr()), peer_type)))
-    return from_table(*peer, object.ptr());
+  if (is_of_peer(object)) return from_table(*peer, object.ptr());
   if (nb::isinstance<Tensor>(object)) return nb::cast<Tensor>(object);
   if (PyCapsule_CheckExact(object.ptr())) return from_capsule(object);
   if (!nb::hasattr(object, "__dlpack__")) {

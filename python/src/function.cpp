@@ -1,5 +1,5 @@
 // Jitted functions whose body is a Python callable.
-#include "arguments.h"
+#include "function.h"
 
 namespace fulgurite_python {
 
@@ -40,79 +40,20 @@ fg::Cache cache_named(const std::string& name) {
       ("cache '" + name + "': there are 'constant values', 'symbolic values', 'same input' and 'no caching'").c_str());
 }
 
-class Function {
- public:
-  Function(fg::ValueFunction function, fg::JitOptions options, SourceLocation at)
-      : f_(fg::jit_values(std::move(function), std::move(options), at)) {}
-  explicit Function(fg::JittedValues f) : f_(std::move(f)) {}
+nb::object export_result(const Value& value, const Arguments& given) {
+  if (!value.is_tensor()) return from_value(value);
+  nb::object same = given.object_of(Tensor(value));
+  return same.is_valid() ? same : export_tensor(Tensor(value));
+}
 
-  const fg::JittedValues& jitted() const { return f_; }
-
-  nb::tuple call(nb::handle arguments, nb::handle members, nb::handle at) const {
-    const Arguments given(arguments, members);
-    const SourceLocation where = location_of(at);
-    std::vector<Value> results;
-    if (fg::detail::is_tracing()) {
-      results = f_(given.values(), given.members(), where);
-    } else {
-      const nb::gil_scoped_release released;
-      results = f_(given.values(), given.members(), where);
-    }
-    nb::list out;
-    for (const Value& result : results) out.append(from_value(result));
-    return nb::tuple(out);
-  }
-
-  /// (results as objects of the peer, the places of tensors written)
-  nb::tuple run(nb::handle arguments, nb::handle members) const {
-    const Arguments given(arguments, members);
-    std::vector<Value> results;
-    {
-      const nb::gil_scoped_release released;
-      results = f_(given.values(), given.members(), {"", 0});
-    }
-    nb::list out;
-    for (const Value& result : results) out.append(export_result(result, given));
-    return nb::make_tuple(out, given.written());
-  }
-
-  /// (results, saved, backward or None, which results carry a gradient, the places of tensors written)
-  nb::tuple forward(nb::handle arguments, nb::handle members, nb::bytes needs) const {
-    const Arguments given(arguments, members);
-    std::vector<bool> needs_gradient;
-    for (size_t i = 0; i < needs.size(); ++i) needs_gradient.push_back(needs.c_str()[i] != 0);
-    fg::ForwardCall call;
-    {
-      const nb::gil_scoped_release released;
-      call = f_.call_with_saved(given.values(), given.members(), needs_gradient, {"", 0});
-    }
-    nb::list results, saved, carries;
-    for (size_t i = 0; i < call.results.size(); ++i) {
-      results.append(export_result(call.results[i], given));
-      carries.append(static_cast<bool>(call.carries_gradient[i]));
-    }
-    for (const Tensor& tensor : call.saved) saved.append(export_saved(tensor, call.results, results, given));
-    return nb::make_tuple(results, saved, export_backward(call.backward), carries, given.written());
-  }
-
- private:
-  static nb::object export_result(const Value& value, const Arguments& given) {
-    if (!value.is_tensor()) return from_value(value);
-    nb::object same = given.object_of(Tensor(value));
-    return same.is_valid() ? same : export_tensor(Tensor(value));
-  }
-
-  // A saved result or argument is that very object, so that PyTorch sees writes into it.
-  static nb::object export_saved(const Tensor& tensor, const std::vector<Value>& values, const nb::list& results,
-                                 const Arguments& given) {
-    for (size_t i = 0; i < values.size(); ++i)
-      if (values[i].is_tensor() && fg::is_same_view(tensor, Tensor(values[i]))) return nb::borrow(results[i]);
-    nb::object same = given.object_of(tensor);
-    return same.is_valid() ? same : export_tensor(tensor);
-  }
-
-  fg::JittedValues f_;
-};
+// A saved result or argument is that very object, so that PyTorch sees writes into it.
+nb::object export_saved(const Tensor& tensor, const std::vector<Value>& values, const nb::list& results,
+                        const Arguments& given) {
+  for (size_t i = 0; i < values.size(); ++i)
+    if (values[i].is_tensor() && fg::is_same_view(tensor, Tensor(values[i]))) return nb::borrow(results[i]);
+  nb::object same = given.object_of(tensor);
+  return same.is_valid() ? same : export_tensor(tensor);
+}
 
 void make_function(Function* self, nb::object body, std::vector<std::string> argument_names,
                    std::vector<std::string> member_names, const std::string& cache, std::vector<std::string> executors,
@@ -195,6 +136,59 @@ std::vector<fg::Trace> stages_of(const Function& f) {
 
 }  // namespace
 
+Function::Function(fg::ValueFunction function, fg::JitOptions options, SourceLocation at)
+    : f_(fg::jit_values(std::move(function), std::move(options), at)) {}
+
+nb::tuple Function::call(nb::handle arguments, nb::handle members, nb::handle at) const {
+  const Arguments given(arguments, members);
+  const SourceLocation where = location_of(at);
+  std::vector<Value> results;
+  if (fg::detail::is_tracing()) {
+    results = f_(given.values(), given.members(), where);
+  } else {
+    const nb::gil_scoped_release released;
+    results = f_(given.values(), given.members(), where);
+  }
+  nb::list out;
+  for (const Value& result : results) out.append(from_value(result));
+  return nb::tuple(out);
+}
+
+nb::list Function::run(const Arguments& given) const {
+  std::vector<Value> results;
+  {
+    const nb::gil_scoped_release released;
+    results = f_(given.values(), given.members(), {"", 0});
+  }
+  nb::list out;
+  for (const Value& result : results) out.append(export_result(result, given));
+  return out;
+}
+
+nb::tuple Function::run_objects(nb::handle arguments, nb::handle members) const {
+  const Arguments given(arguments, members);
+  nb::list results = run(given);
+  return nb::make_tuple(results, given.written());
+}
+
+nb::tuple Function::forward(nb::handle arguments, nb::handle members, nb::bytes needs) const {
+  const Arguments given(arguments, members);
+  std::vector<bool> needs_gradient;
+  for (size_t i = 0; i < needs.size(); ++i) needs_gradient.push_back(needs.c_str()[i] != 0);
+  fg::ForwardCall call;
+  {
+    const nb::gil_scoped_release released;
+    call = f_.call_with_saved(given.values(), given.members(), needs_gradient, {"", 0});
+  }
+  nb::list results, saved, carries;
+  for (size_t i = 0; i < call.results.size(); ++i) {
+    results.append(export_result(call.results[i], given));
+    carries.append(static_cast<bool>(call.carries_gradient[i]));
+  }
+  for (const Tensor& tensor : call.saved) saved.append(export_saved(tensor, call.results, results, given));
+  return nb::make_tuple(results, saved, export_backward(call.backward), carries, given.written());
+}
+
 const fg::Jitted& jitted_of(nb::handle object) { return nb::cast<Function&>(object).jitted(); }
 
 void bind_functions(nb::module_& m) {
@@ -210,7 +204,7 @@ void bind_functions(nb::module_& m) {
            nb::arg("fullgraph") = false, nb::arg("associate_forward") = false, nb::arg("memory_budget") = nb::none(),
            nb::arg("at") = nb::none())
       .def("call", &Function::call, nb::arg("arguments"), nb::arg("members") = nb::tuple(), nb::arg("at") = nb::none())
-      .def("run", &Function::run, nb::arg("arguments"), nb::arg("members"))
+      .def("run", &Function::run_objects, nb::arg("arguments"), nb::arg("members"))
       .def("forward", &Function::forward, nb::arg("arguments"), nb::arg("members"), nb::arg("needs_gradient"))
       .def("with_transforms", &with_transforms, nb::arg("transforms"))
       .def("last_traces", &stages_of<&fg::last_traces>)

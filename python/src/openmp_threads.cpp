@@ -1,6 +1,7 @@
 #include <link.h>
 
 #include <algorithm>
+#include <atomic>
 #include <string_view>
 
 #include <fulgurite/tensor.h>
@@ -54,7 +55,13 @@ void run_on_openmp(int threads, void (*body)(void*, int), void* context) {
 
 }  // namespace
 
+void follow_thread_count(int count) {
+  static std::atomic<int> followed = 0;
+  if (followed.exchange(count) != count) fg::set_num_threads(count, python_line());
+}
+
 void bind_openmp_threads(nb::module_& m) {
+  m.def("follow_thread_count", &follow_thread_count, nb::arg("count"));
   m.def(
       "share_openmp_threads",
       [] {

@@ -57,6 +57,7 @@ fg::Dtype dtype_of(nb::handle object) {
 Value to_value(nb::handle object) {
   PyObject* const o = object.ptr();
   if (object.is_none()) return {};
+  if (is_of_peer(object)) return Value(import_tensor(object));
   if (PyBool_Check(o)) return Value(o == Py_True);
   if (PyLong_Check(o)) {
     const long long number = PyLong_AsLongLong(o);

@@ -1,7 +1,8 @@
 #include <fulgurite/outside_memory.h>
 
+#include <memory>
+
 #include <fulgurite/error.h>
-#include <fulgurite/memory.h>
 
 #include "support/text/text.h"
 #include "tensor/same_memory.h"
@@ -30,6 +31,11 @@ int64_t end_of(const Sizes& sizes, const Sizes& strides, int64_t offset, Dtype d
   return is_empty ? Int(0) : (last + 1) * Int(size_of(dtype));
 }
 
+void call_release(Storage* storage) {
+  const std::unique_ptr<std::function<void()>> release(static_cast<std::function<void()>*>(storage->owner));
+  (*release)();
+}
+
 Sizes small(const std::vector<int64_t>& numbers) {
   Sizes out;
   for (const int64_t n : numbers) out.push_back(n);
@@ -42,13 +48,13 @@ OutsideMemory OutsideMemory::adopt(void* data, int64_t bytes, std::function<void
   if (bytes < 0) throw UserError(text::cat("OutsideMemory::adopt: ", bytes, " bytes"), at);
   if (!data && bytes > 0) throw UserError("OutsideMemory::adopt: data is a null pointer", at);
   static constexpr char nothing = 0;  // an address for what has no elements
+  const StorageRef storage = borrow_storage(data ? data : const_cast<char*>(&nothing), bytes);
   OutsideMemory out;
-  out.whole_ = from_blob(
-      data ? data : const_cast<char*>(&nothing), {bytes}, {.dtype = Dtype::u8},
-      [release = std::move(release)](void*) {
-        if (release) release();
-      },
-      at);
+  out.whole_ = make_view(storage, {bytes}, {1}, 0, Dtype::u8);
+  if (release) {
+    storage->owner = new std::function<void()>(std::move(release));
+    storage->free = call_release;
+  }
   return out;
 }
 

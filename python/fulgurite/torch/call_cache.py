@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,7 @@ from .calls import BEFORE_READS, DTYPE
 from .containers import Opened, assembled, is_container, results_of
 from .direct import Proxy, Recorder, import_plain, unwrap
 from .reachable import tensors_with_gradient
+from .structures import flat_arguments, structure_of
 from .training import run, seed_from_torch, train
 
 
@@ -62,20 +64,63 @@ class Members:
                 )
 
 
+def _autocast_dtype() -> torch.dtype | None:
+    """The dtype of PyTorch's autocast on the CPU, if it is on."""
+    if torch._C._is_any_autocast_enabled() and torch.is_autocast_enabled("cpu"):
+        return torch.get_autocast_dtype("cpu")
+    return None
+
+
 class CallCache:
     """Compiled functions by the structure of the arguments that PyTorch's callers pass, and their constants."""
 
     def __init__(self, owner: Compiled) -> None:
         self.owner = owner
         self.entries: dict[Any, Entry] = {}
+        self.flat: dict[Any, Entry] = {}  # of calls with plain tensors and constants alone
+        self.plain: dict[int, tuple[_core.PlainCall, Entry]] = {}  # of the latest call with so many tensors alone
         self.members = Members(owner.target) if isinstance(owner.target, torch.nn.Module) else None
 
     def __call__(self, args: Any, kwargs: Any) -> Any:
-        leaves, spec = _pytree.tree_flatten((args, kwargs))
-        if torch.compiler.is_compiling() or any(
-            isinstance(x, Proxy) for x in leaves
-        ):  # becomes part of what is recorded
+        if torch.compiler.is_compiling():  # becomes part of what is recorded
             return self.owner.target(*args, **kwargs)
+        if not kwargs and (fast := self.plain.get(len(args))):
+            try:
+                out = fast[0].run(args)
+            except direct.Met:  # what it met becomes an argument below
+                self.plain.pop(len(args), None)
+                out = NotImplemented
+            if out is not NotImplemented:
+                self.owner.last = fast[1]
+                return out
+        found = flat_arguments(args, kwargs)
+        if found is None:
+            return self._call_nested(args, kwargs)
+        constants, arguments = found
+        members, grad = self.members, torch.is_grad_enabled()
+        key = (*constants, grad, _autocast_dtype(), members.modes() if members else None)
+        entry = self.flat.get(key)
+        if entry is None:
+            entry = self.flat[key] = self._find(args, kwargs)[0]
+        self.owner.last = entry
+        if not kwargs and not members and len(arguments) == len(args) and (fast := entry.plain_call(grad)):
+            self.plain[len(args)] = fast, entry
+        return entry(arguments, members.tensors() if members else [], grad, [])
+
+    def _call_nested(self, args: Any, kwargs: Any) -> Any:
+        entry, arguments, containers = self._find(args, kwargs)
+        if entry is None:
+            return self.owner.target(*args, **kwargs)
+        self.owner.last = entry
+        members = self.members.tensors() if self.members else []
+        return entry(arguments, members, torch.is_grad_enabled(), containers)
+
+    def _find(self, args: Any, kwargs: Any) -> tuple[Entry | None, list[torch.Tensor], list[Any]]:
+        """(the entry of the arguments' structure and of PyTorch's modes, the tensors, the containers). No entry where
+        the call becomes part of what is recorded."""
+        leaves, spec = _pytree.tree_flatten((args, kwargs))
+        if any(isinstance(x, Proxy) for x in leaves):
+            return None, [], []
         arguments: list[torch.Tensor] = []
         constants: list[Any] = []
         containers: list[Any] = []
@@ -90,21 +135,19 @@ class CallCache:
                 constants.append(opened.without_tensors())
             else:
                 constants.append(leaf)
-        grad, members = torch.is_grad_enabled(), self.members
-        autocast = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else None
+        autocast = _autocast_dtype()
         key = (
             spec,
             tuple([_hashable(c) for c in constants]),
             tuple([type(c) for c in constants]),
-            grad,
+            torch.is_grad_enabled(),
             autocast,
-            members.modes() if members else None,
+            self.members.modes() if self.members else None,
         )
         entry = self.entries.get(key)
         if entry is None:
             entry = self.entries[key] = Entry(self, spec, constants, arguments, autocast)
-        self.owner.last = entry
-        return entry(arguments, members.tensors() if members else [], grad, containers)
+        return entry, arguments, containers
 
 
 class Entry:
@@ -114,8 +157,10 @@ class Entry:
         self, cache: CallCache, spec: Any, constants: list[Any], arguments: list[torch.Tensor], autocast: Any
     ) -> None:
         self.cache, self.spec, self.constants = cache, spec, constants
-        self.results: list[tuple[Any, list[Any], list[Opened]]] = []
+        self.results: list[tuple[Callable[[list[Any]], Any], list[Any], list[Opened]]] = []
+        self.plain_results: list[Callable[[list[Any]], Any]] = []  # for calls without containers
         self.fallen: dict[str, Any] = {}
+        self.grad = torch.is_grad_enabled()
         self.draws: bool | None = None
         for argument in arguments:
             _check(argument)
@@ -124,7 +169,7 @@ class Entry:
             cache.members.check()
         more = {} if autocast is None else {"autocast": DTYPE[autocast]}
         self.captured: list[torch.Tensor] = []
-        self.is_given: set[int] = set()  # the arguments and parameters of the call, by identity
+        self.given: list[torch.Tensor] = []  # the arguments and parameters of the call
         self.has_read = self.may_have_written = False
         self._make = lambda: cache.owner.make_function(
             self.record, self._names(), [*names, *(f"captured_{i}" for i in range(len(self.captured)))], **more
@@ -178,14 +223,17 @@ class Entry:
         self.fallen.update(recorder.fallen)
         leaves, spec = _pytree.tree_flatten(out)
         stands, after, results = results_of(leaves, containers, _value_of)
-        self.results.append((spec, stands, after))
+        structured = structure_of(spec)
+        self.results.append((structured, stands, after))
+        is_plain = all(stand is None for stand in stands)
+        self.plain_results.append(structured if is_plain else lambda x: structured(assembled(stands, [], x, [])))
         return [*results, len(self.results) - 1]
 
     def _before_read(self) -> None:
         """Before a first piece runs, which could not be run again, tensors that later ones may reach become inputs."""
         if self.has_read:
             return
-        known = {id(t) for t in self.captured} | self.is_given
+        known = {id(t) for t in (*self.captured, *self.given)}
         reached = tensors_with_gradient(self.cache.owner.target) if torch.is_grad_enabled() else []
         if new := [t for t in reached if id(t) not in known]:
             raise direct.Met(*new)
@@ -193,8 +241,9 @@ class Entry:
 
     def _run(self, recorder: Recorder, args: Any, kwargs: Any, members: list[Proxy]) -> Any:
         was_autocast = torch.is_autocast_enabled("cpu")
-        quiet: Any = torch.autocast("cpu", enabled=False) if was_autocast else torch.enable_grad()
-        with torch.compiler._compile_session_context(), recorder, quiet, custom_functions.recorded():
+        quiet: Any = torch.autocast("cpu", enabled=False) if was_autocast else contextlib.nullcontext()
+        grad = torch.set_grad_enabled(self.grad)  # PyTorch's code sees the mode of the call
+        with torch.compiler._compile_session_context(), recorder, quiet, grad, custom_functions.recorded():
             if self.cache.members is None:
                 return self.cache.owner.target(*args, **kwargs)
             given = {name: members[place] for name, place in self.cache.members.places.items()}
@@ -203,10 +252,10 @@ class Entry:
     def __call__(
         self, arguments: list[torch.Tensor], members: list[torch.Tensor], grad: bool, containers: list[Any]
     ) -> Any:
-        self.is_given = {id(t) for t in (*arguments, *members)}
         while True:
             try:
-                return self._called(arguments, [*members, *self.captured], grad, containers)
+                self.given = arguments + members
+                return self._called(arguments, members + self.captured, grad, containers)
             except direct.Met as met:
                 if self.has_read and self.may_have_written:  # what was written before would be written again
                     raise _core.Error(
@@ -215,6 +264,14 @@ class Entry:
                     ) from None
                 self.captured += met.tensors
                 self.function = self._make()
+            finally:
+                self.given = []
+
+    def plain_call(self, grad: bool) -> _core.PlainCall | None:
+        """Calls without gradients of an entry that has nothing but tensors, once it is known."""
+        if self.draws is not False or self.captured:
+            return None
+        return _core.PlainCall(self.function, self.plain_results, [], grad, True)
 
     def _called(
         self, arguments: list[torch.Tensor], members: list[torch.Tensor], grad: bool, containers: list[Any]
@@ -230,8 +287,10 @@ class Entry:
             self.draws = self.function.draws()
             if not self.draws:  # a function that draws nothing leaves PyTorch's generator alone
                 torch.set_rng_state(before)
-        spec, stands, after = self.results[int(which)]
-        return _pytree.tree_unflatten(assembled(stands, after, results, containers), spec)
+        if not containers:
+            return self.plain_results[int(which)](results)
+        structured, stands, after = self.results[int(which)]
+        return structured(assembled(stands, after, results, containers))
 
 
 def _value_of(x: Any) -> Any:

@@ -13,6 +13,7 @@ from .. import _core
 from .._core import Function, Tensor, Unsupported
 from . import direct, functions  # noqa: F401  the table of functions is filled by its import
 from .calls import SCOPES, At, function_call, method_call, our_dtype, whole_name
+from .structures import structure_of
 from .training import run, seed_from_torch, train
 
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
@@ -83,8 +84,9 @@ class Walker:
             self.names.append(name)
         self.numbers = {n for n in self.placeholders if is_read_as_number(n)}
         self.as_torch = runs_as_torch(module.graph)
-        self.spec: Any = None
+        self.structured: Callable[[list[Any]], Any] = list
         self.holes: list[Any] = []
+        self.is_all_tensors = True
 
     def record(self, values: list[Any], members: list[Any]) -> list[Any]:
         """The body of the compiled function."""
@@ -185,9 +187,10 @@ class Walker:
 
     def result_of(self, values: list[Any]) -> Any:
         """The graph's result, with its values in their places."""
+        if self.is_all_tensors:
+            return self.structured(values)
         given = iter(values)
-        leaves = [next(given) if is_value else hole for is_value, hole in zip(self.is_value, self.holes)]
-        return _pytree.tree_unflatten(leaves, self.spec)
+        return self.structured([next(given) if is_value else hole for is_value, hole in zip(self.is_value, self.holes)])
 
     @staticmethod
     def _call_as_torch(node: torch.fx.Node, args: Any, kwargs: Any) -> Any:
@@ -209,11 +212,12 @@ class Walker:
         return direct.import_plain(value) if isinstance(value, torch.Tensor) and not self.as_torch else value
 
     def _results(self, out: Any) -> list[Any]:
-        leaves, self.spec = _pytree.tree_flatten(out)
+        leaves, spec = _pytree.tree_flatten(out)
+        self.structured = structure_of(spec)
         leaves = [x._fg if isinstance(x, direct.Proxy) else x for x in leaves]
         is_value = [isinstance(x, (Tensor, _core.Int, _core.Float)) for x in leaves]
         self.holes = [None if v else x for v, x in zip(is_value, leaves)]
-        self.is_value = is_value
+        self.is_value, self.is_all_tensors = is_value, all(isinstance(x, Tensor) for x in leaves)
         return [x for x, v in zip(leaves, is_value) if v]
 
 
@@ -235,8 +239,11 @@ class Program:
         self.number_places = {i for i, n in enumerate(self.walker.placeholders) if n in self.walker.numbers}
         self.draws: bool | None = None
         self.last = self  # as compiled functions have it
+        self.plain: _core.PlainCall | None = None
 
     def __call__(self, *args: Any) -> Any:
+        if self.plain and (out := self.plain.run(args)) is not NotImplemented:
+            return out
         if self.number_places:
             args = tuple(x.item() if i in self.number_places else x for i, x in enumerate(args))
         arguments = [args[i] for i in self.argument_places]
@@ -252,6 +259,9 @@ class Program:
             self.draws = self.function.draws()
             if not self.draws:
                 torch.set_rng_state(before)
+                if type(self) is Program and not self.number_places:
+                    finish = self.walker.structured if self.walker.is_all_tensors else self._assemble
+                    self.plain = _core.PlainCall(self.function, finish, self.walker.is_member, None, False)
         return self._assemble(results)
 
     def _assemble(self, results: list[Any]) -> Any:

@@ -19,6 +19,16 @@ _keeps_graph = torch._C._autograd._get_current_graph_task_keep_graph
 _drawn = torch.empty((), dtype=torch.int64)
 
 
+_core.set_plain_calls(
+    torch.is_grad_enabled,
+    torch._C._is_any_autocast_enabled,
+    torch.get_num_threads,
+    increment_version,
+    torch.Tensor,
+    torch.nn.Parameter,
+)
+
+
 def seed_from_torch() -> None:
     """Has our generator begin where one number of PyTorch's says: manual_seed, fork_rng and get_rng_state hold for
     our draws."""

@@ -6,6 +6,7 @@ import sys
 import threading
 
 import fulgurite as fg
+import numpy as np
 import pytest
 
 
@@ -396,3 +397,51 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), torch.equal(f(x), valu
 """
     )
     assert printed == ["0", "True"]
+
+
+def test_constants_that_compare_equal_are_told_apart(torch):
+    x = torch.ones(2)
+    times = fg.jit(lambda x, c: x * c)
+    for zero in (0.0, -0.0):
+        assert torch.equal(torch.signbit(times(x, zero)), torch.signbit(x * zero))
+        assert torch.equal(torch.signbit(times(x, c=zero)), torch.signbit(x * zero))
+    own = fg.jit(lambda x, c: x * c)
+    for zero in (0.0, -0.0):
+        assert np.signbit(own(fg.from_dlpack(x), zero).numpy()).all() == np.signbit(zero)
+    typed = fg.jit(lambda x, c: x + {bool: 1, int: 2, float: 3}[type(c)])
+    assert [typed(x, c)[0].item() for c in (True, 1, 1.0)] == [2, 3, 4]
+    for _ in range(3):
+        assert times(x, float("nan")).isnan().all()
+    assert len(times.torch_calls.flat) == 5  # two zeros, by place and by name, and one NaN
+
+
+def test_calls_without_gradients_follow_the_modes(torch):
+    weight = torch.nn.Parameter(torch.rand(8, 8))
+
+    def f(x, w):
+        return x @ w, torch.is_grad_enabled()
+
+    compiled, x = fg.jit(f), torch.rand(4, 8)
+    for _ in range(3):
+        with torch.no_grad():
+            out, is_enabled = compiled(x, weight)
+            assert torch.equal(out, x @ weight) and not out.requires_grad and not is_enabled
+        out, is_enabled = compiled(x, weight)
+        assert out.requires_grad and is_enabled
+        with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
+            assert compiled(x, weight)[0].dtype == torch.bfloat16
+        assert torch.equal(compiled(x, weight.detach())[0], x @ weight.detach())
+        assert torch.equal(compiled(x[:2], weight.detach())[0], x[:2] @ weight.detach())
+
+
+def test_writes_of_a_call_without_gradients_are_counted(torch):
+    def f(x, y):
+        x.mul_(2)
+        return x, x + y
+
+    compiled, x, y = fg.jit(f), torch.ones(4), torch.ones(4)
+    for k in range(1, 4):
+        before = x._version
+        out, added = compiled(x, y)
+        assert out is x and x._version == before + 1
+        assert torch.equal(x, torch.full((4,), 2.0**k)) and torch.equal(added, x + y)

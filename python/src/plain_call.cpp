@@ -1,0 +1,106 @@
+// Calls of compiled functions with plain tensors alone and without gradients, which take less time than the Python code
+// that handles all calls.
+#include <memory>
+
+#include "function.h"
+
+namespace fulgurite_python {
+
+namespace {
+
+/// PyTorch's functions and types that a call asks.
+struct Peer {
+  nb::object is_grad_enabled, is_any_autocast_enabled, num_threads, increment_version;
+  nb::object tensor_type, parameter_type;
+};
+Peer* peer = nullptr;  // lives as long as the process
+
+bool asks(const nb::object& function) {
+  PyObject* const answer = PyObject_CallNoArgs(function.ptr());
+  if (!answer) throw nb::python_error();
+  Py_DECREF(answer);
+  return answer == Py_True;
+}
+
+bool needs_gradient(PyObject* tensor) {
+  static PyObject* const name = PyUnicode_InternFromString("requires_grad");
+  PyObject* const answer = PyObject_GetAttr(tensor, name);
+  if (!answer) throw nb::python_error();
+  Py_DECREF(answer);
+  return answer == Py_True;
+}
+
+class PlainCall {
+ public:
+  /// `finish` makes the call's result of the list of the function's; or it is a list of such callables, and the last
+  /// one of the function's results says which one is to be called. `is_member` has an entry for each argument of a
+  /// call, or none where all are arguments of the function. `grad`: the gradient mode that this is for, if one.
+  PlainCall(nb::object function, nb::object finish, std::vector<bool> is_member, std::optional<bool> grad,
+            bool follows_autocast)
+      : function_(std::move(function)),
+        finish_(std::move(finish)),
+        is_member_(std::move(is_member)),
+        grad_(grad),
+        follows_autocast_(follows_autocast) {}
+
+  /// NotImplemented where the call is another one than this object is for.
+  nb::object call(const nb::args& args) const { return run(nb::borrow<nb::tuple>(args)); }
+  nb::object run(nb::tuple args) const {
+    if (!is_plain(args)) return nb::borrow(Py_NotImplemented);
+    follow_thread_count(nb::cast<int>(peer->num_threads()));
+    if (is_member_.empty()) return run_with(args, args, nb::tuple());
+    nb::list arguments, members;
+    for (size_t i = 0; i < args.size(); ++i) (is_member_[i] ? members : arguments).append(args[i]);
+    return run_with(nb::list(arguments + members), arguments, members);
+  }
+
+ private:
+  /// `every`: the arguments, then the members.
+  nb::object run_with(nb::handle every, nb::handle arguments, nb::handle members) const {
+    const Arguments given(arguments, members);
+    nb::list results = nb::cast<Function&>(function_).run(given);
+    for (nb::handle place : given.written()) peer->increment_version(every[place]);
+    if (!PyList_CheckExact(finish_.ptr())) return finish_(results);
+    const auto last = static_cast<Py_ssize_t>(results.size()) - 1;
+    const nb::object which = results[last];
+    if (PyList_SetSlice(results.ptr(), last, last + 1, nullptr) != 0) throw nb::python_error();
+    return finish_[which](results);
+  }
+
+  bool is_plain(const nb::tuple& args) const {
+    if (!is_member_.empty() && is_member_.size() != args.size()) return false;
+    for (nb::handle x : args) {
+      const auto* const type = reinterpret_cast<PyObject*>(Py_TYPE(x.ptr()));
+      if (type != peer->tensor_type.ptr() && type != peer->parameter_type.ptr()) return false;
+    }
+    const bool grad = asks(peer->is_grad_enabled);
+    if (grad_ && grad != *grad_) return false;
+    if (grad)
+      for (nb::handle x : args)
+        if (needs_gradient(x.ptr())) return false;
+    return !follows_autocast_ || !asks(peer->is_any_autocast_enabled);
+  }
+
+  nb::object function_, finish_;
+  std::vector<bool> is_member_;
+  std::optional<bool> grad_;
+  bool follows_autocast_;
+};
+
+}  // namespace
+
+void bind_plain_calls(nb::module_& m) {
+  m.def("set_plain_calls", [](nb::object is_grad_enabled, nb::object is_any_autocast_enabled, nb::object num_threads,
+                              nb::object increment_version, nb::object tensor, nb::object parameter) {
+    peer = new Peer{std::move(is_grad_enabled), std::move(is_any_autocast_enabled),
+                    std::move(num_threads),     std::move(increment_version),
+                    std::move(tensor),          std::move(parameter)};
+  });
+  nb::class_<PlainCall>(m, "PlainCall", "A compiled function's calls with plain tensors alone, without gradients.")
+      .def(nb::init<nb::object, nb::object, std::vector<bool>, std::optional<bool>, bool>(), nb::arg("function"),
+           nb::arg("finish"), nb::arg("is_member"), nb::arg("grad").none(), nb::arg("follows_autocast"))
+      .def("__call__", &PlainCall::call)
+      .def("run", &PlainCall::run, nb::arg("arguments"));
+}
+
+}  // namespace fulgurite_python
