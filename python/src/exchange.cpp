@@ -75,6 +75,8 @@ Layout layout_of(const dlpack::View& view) {
     last += std::max<int64_t>(size - 1, 0) * stride;
   }
   out.bytes = is_empty ? 0 : (last + 1) * fg::size_of(out.dtype);
+  if (!view.data && out.bytes > 0)
+    throw nb::type_error("the tensor has no memory: it is a fake one, or its storage was resized to nothing");
   return out;
 }
 
@@ -118,7 +120,18 @@ Tensor from_view(const dlpack::ExchangeTable& table, PyObject* object) {
   });
 }
 
+/// PyTorch's views that negate their memory, as z.conj().imag, would have the wrong sign.
+void check_sign(PyObject* object) {
+  static PyObject* const name = PyUnicode_InternFromString("is_neg");
+  PyObject* const is_negated = PyObject_VectorcallMethod(name, &object, 1, nullptr);
+  if (!is_negated) throw nb::python_error();
+  Py_DECREF(is_negated);
+  if (is_negated == Py_True)
+    throw nb::type_error("the tensor is the negative of its memory, as z.conj().imag is: give tensor.resolve_neg()");
+}
+
 Tensor from_table(const dlpack::ExchangeTable& table, PyObject* object) {
+  check_sign(object);
   if (table.view_of_object) return from_view(table, object);
   dlpack::Managed* managed = nullptr;
   if (table.from_object(object, &managed) != 0) throw nb::python_error();
@@ -256,6 +269,7 @@ Tensor import_tensor(nb::handle object) {
                              " is not a tensor: it has no __dlpack__";
     throw nb::type_error(text.c_str());
   }
+  if (nb::hasattr(object, "is_neg")) check_sign(object.ptr());
   try {
     return from_capsule(object.attr("__dlpack__")(nb::arg("max_version") = nb::make_tuple(1, 1)));
   } catch (nb::python_error& error) {

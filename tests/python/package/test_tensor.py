@@ -133,3 +133,8 @@ def test_every_operator_can_be_described():
     for name in fg.ops.names():
         if not name.split(".")[-1].startswith("__"):
             assert fg.ops.operator(name).__doc__
+
+
+def test_a_negated_view_of_pytorch_is_refused(torch):
+    with pytest.raises(TypeError, match="the negative of its memory.*resolve_neg"):
+        fg.from_dlpack(torch._neg_view(torch.ones(2)))

@@ -445,3 +445,23 @@ def test_writes_of_a_call_without_gradients_are_counted(torch):
         out, added = compiled(x, y)
         assert out is x and x._version == before + 1
         assert torch.equal(x, torch.full((4,), 2.0**k)) and torch.equal(added, x + y)
+
+
+def test_tensors_that_cannot_be_read_are_named(torch):
+    from torch._subclasses import FakeTensorMode
+
+    f, z = fg.jit(lambda x: x + 1), torch.complex(torch.ones(3), torch.arange(3.0))
+    negative = z.conj().imag
+    assert torch.equal(f(negative.resolve_neg()), negative + 1)
+    with pytest.raises(TypeError, match="the negative of its memory.*resolve_neg"):
+        f(negative)
+    with FakeTensorMode():
+        fake = torch.empty(3)
+    with pytest.raises(TypeError, match="no memory: it is a fake one"):
+        fg.from_dlpack(fake)
+    with pytest.raises(RuntimeError, match="subclass|no memory"):
+        fg.jit(lambda x: x + 1)(fake)
+    emptied = torch.ones(3)
+    emptied.untyped_storage().resize_(0)
+    with pytest.raises(TypeError, match="storage was resized to nothing"):
+        f(emptied)
