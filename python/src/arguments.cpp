@@ -57,10 +57,12 @@ Arguments::Arguments(nb::handle arguments, nb::handle members) {
     add(object, members_.back());
   }
   if (fg::detail::is_tracing()) return;
-  if (join_overlapping())
-    for (size_t i = 0; i < tensors_.size(); ++i)
+  if (join_overlapping()) {
+    for (size_t i = 0; i < tensors_.size(); ++i) {
       if (i < places.size()) values_[places[i]] = Value(tensors_[i]);
       else members_[i - places.size()] = tensors_[i];
+    }
+  }
   counts_.reserve(count);
   for (const Tensor& tensor : tensors_) counts_.push_back(tensor.defined() ? fg::write_count(tensor, {"", 0}) : 0);
 }
