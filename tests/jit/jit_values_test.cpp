@@ -109,4 +109,7 @@ TEST("random draws are known of a program, and their state can be set") {
   expect_close(noise(x), first);
   plain(x);
   expect(draws(noise) && !draws(plain), "only one of them draws");
+  const auto in_first_subgraph = jit([](Tensor t) { return t + rand({}).item<double>(); });
+  in_first_subgraph(x);
+  expect(draws(in_first_subgraph), "the subgraph before the break draws");
 }

@@ -19,6 +19,7 @@ from .containers import Opened, assembled, is_container, results_of
 from .direct import Proxy, Recorder, import_plain, unwrap
 from .reachable import tensors_with_gradient
 from .structures import flat_arguments, structure_of
+from .symbols import Symbol
 from .training import run, seed_from_torch, train
 
 
@@ -294,8 +295,8 @@ class Entry:
 
 
 def _value_of(x: Any) -> Any:
-    """The recorded value of a tensor; None of anything else."""
-    if isinstance(x, Proxy):
+    """The recorded value of a tensor or of a size; None of anything else."""
+    if isinstance(x, (Proxy, Symbol)):
         return unwrap(x)
     return import_plain(x) if isinstance(x, torch.Tensor) else None
 

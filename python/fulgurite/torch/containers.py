@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from .symbols import Symbol
+
 _MODULES = frozenset(["transformers.cache_utils"])
 
 
@@ -33,7 +35,7 @@ class Opened:
             return (dict, tuple([(key, self._opened(item)) for key, item in x.items()]))
         if is_container(x):
             return ("object", type(x), tuple([(name, self._opened(item)) for name, item in vars(x).items()]))
-        return ("constant", x)
+        return ("constant", int(x) if isinstance(x, Symbol) else x)
 
     def without_tensors(self) -> Opened:
         """The same, which keeps no tensors alive."""

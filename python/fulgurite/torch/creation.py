@@ -6,6 +6,7 @@ import builtins
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_leaves
 
 from .. import _core
 from .._core import Tensor
@@ -67,4 +68,15 @@ def tensor(args: list[Any], kwargs: dict[str, Any], at: At) -> Tensor:
     if has_tensor([data]):
         parts = [p if isinstance(p, Tensor) else call("full", [[], p], {}, at) for p in data]
         return call("stack", [[call("reshape", [p, []], {}, at) for p in parts]], {}, at)
+    leaves = tree_leaves(data)
+    if any(isinstance(x, (_core.Int, _core.Float)) for x in leaves):
+        hints = [x.hint() if isinstance(x, (_core.Int, _core.Float)) else x for x in leaves]
+        return _of_symbols(data, our_dtype(kwargs.get("dtype") or torch.tensor(hints).dtype), at)
     return _core.from_dlpack(torch.tensor(data, dtype=kwargs.get("dtype")))
+
+
+def _of_symbols(data: Any, dtype: _core.Dtype, at: At) -> Tensor:
+    """A tensor of numbers of which some are symbols."""
+    if isinstance(data, (list, tuple)):
+        return call("stack", [[_of_symbols(x, dtype, at) for x in data]], {}, at)
+    return call("full", [[], data], {"dtype": dtype}, at)

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_leaves
 
 from .. import _core
 from .._core import Tensor, Unsupported
@@ -26,6 +27,7 @@ from . import rules_layers as _layers  # noqa: F401
 from . import rules_linalg as _linalg  # noqa: F401
 from . import rules_numbers as _numbers  # noqa: F401
 from .calls import DTYPE, TORCH_DTYPE, function_call, method_call
+from .symbols import Symbol, fix_sizes, metadata, with_values
 
 _make = torch.Tensor._make_wrapper_subclass
 _INTERNAL = (torch.__path__[0], __file__.rsplit("/", 2)[0], "<frozen ", "<string>")
@@ -76,6 +78,8 @@ def unwrap(tree: Any) -> Any:
         return [unwrap(x) for x in tree] if type(tree) is not tuple else tuple(unwrap(x) for x in tree)
     if isinstance(tree, dict):
         return {k: unwrap(v) for k, v in tree.items()}
+    if isinstance(tree, Symbol):
+        return tree._fg
     if isinstance(tree, slice):
         return slice(unwrap(tree.start), unwrap(tree.stop), unwrap(tree.step))
     return tree
@@ -180,6 +184,10 @@ _CREATORS = {
     torch.eye,
     torch.linspace,
     torch.scalar_tensor,
+    torch.as_tensor,
+    torch.randint,
+    torch.randperm,
+    torch.normal,
 }
 _WRITES = frozenset(
     """__setitem__ __iadd__ __isub__ __imul__ __itruediv__ __ifloordiv__ __imod__ __ipow__ __iand__ __ior__ __ixor__
@@ -242,12 +250,12 @@ class Recorder(TorchFunctionMode):
             return func(*args, **kwargs)
         if kind == "get" and name == "requires_grad" and isinstance(args[0], Proxy):
             return args[0]._fg.requires_grad
-        if kind == "get" and (name in _METADATA or not _any_proxy(args)):
-            return func(*args, **kwargs)
-        if kind == "method" and name in _METADATA_METHODS:
+        if (kind == "get" and name in _METADATA) or (kind == "method" and name in _METADATA_METHODS):
+            return self._metadata(name, func, args, kwargs)
+        if kind == "get" and not _any_proxy(args):
             return func(*args, **kwargs)
         if not (func in _CREATORS or _any_proxy(args) or (kwargs and _any_proxy(kwargs.values()))):
-            return func(*args, **kwargs)
+            return self._constant(func, with_values(args), with_values(kwargs))
         if kind == "set" and name == "requires_grad":
             return None  # as requires_grad_(): gradients are those of the recorded function
         if kind == "set":
@@ -259,11 +267,33 @@ class Recorder(TorchFunctionMode):
         except _core.Error as reason:
             return self._as_torch(func, args, kwargs, reason)
 
+    @staticmethod
+    def _constant(func: Any, args: Any, kwargs: Any) -> Any:
+        """A call that depends on no argument of the recorded function: PyTorch runs it once, while it is recorded."""
+        before = torch.get_rng_state()
+        out = func(*args, **kwargs)
+        if kwargs.get("generator") is not None or not torch.equal(before, torch.get_rng_state()):
+            torch.set_rng_state(before)
+            raise Unsupported(f"the numbers that {calls.whole_name(func)} draws would be the same in each call")
+        return out
+
+    @staticmethod
+    def _metadata(name: str, func: Any, args: Any, kwargs: Any) -> Any:
+        if args and isinstance(args[0], Proxy):
+            found = metadata(args[0]._fg, name, args[1:] or tuple(kwargs.values()))
+            if found is not NotImplemented:
+                return found
+        return func(*with_values(args), **with_values(kwargs))
+
     def _as_torch(self, func: Any, args: Any, kwargs: Any, reason: _core.Error) -> Any:
         """PyTorch's own implementation: what it is made of comes to __torch_dispatch__."""
+        args, kwargs = with_values((args, kwargs))
+        for value in tree_leaves((args, kwargs)):
+            if isinstance(value, Proxy):
+                fix_sizes(value._fg)
         try:
             with torch.no_grad():
-                out = func(*args, **kwargs)
+                out = self._constant(func, args, kwargs)
         except _core.Error as error:
             given = error if isinstance(reason, Unsupported) else reason
             raise errors.like_eager(given, func, args, kwargs) from None

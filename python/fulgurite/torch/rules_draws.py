@@ -6,10 +6,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
 from .. import _core
 from .._core import Dtype, Tensor, Unsupported
 from .aten import TABLE
-from .calls import FLOATING, METHODS, At, call, convert, with_zero_gradient, write
+from .calls import FLOATING, FUNCTIONS, METHODS, At, call, check_device, convert, our_dtype, with_zero_gradient, write
 from .rules import _handler, _overloads, rule
 
 Draw = Callable[..., Tensor]
@@ -139,6 +141,63 @@ def randint_like(at: At, self: Tensor, low: Any, high: Any = None, *, dtype: Any
     first, last = (0, low) if high is None else (low, high)
     drawn = call("randint", [first, last, list(self.shape)], {}, at)
     return convert(drawn, self.dtype if dtype is None else dtype, at)
+
+
+def _creator(*names: str) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
+    """A function that draws a new tensor from numbers: f(at, *the function's own arguments)."""
+
+    def add(f: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        def handler(args: list[Any], kwargs: dict[str, Any], at: At) -> Tensor:
+            check_device(kwargs.pop("device", None))
+            for name in ("layout", "pin_memory", "requires_grad"):
+                kwargs.pop(name, None)
+            if kwargs.pop("generator", None) is not None or kwargs.get("out") is not None:
+                raise Unsupported(f"{names[0]} with a generator of its own, or out=")
+            dtype = kwargs.pop("dtype", None)
+            try:
+                drawn = f(at, *args, **kwargs)
+            except TypeError as mismatch:
+                raise Unsupported(f"torch.{names[0]} with such arguments: {mismatch}") from None
+            return drawn if dtype is None else convert(drawn, our_dtype(dtype), at)
+
+        for name in names:
+            FUNCTIONS[getattr(torch, name)] = handler
+        return f
+
+    return add
+
+
+@_creator("randint")
+def randint(at: At, *given: Any, low: Any = None, high: Any = None, size: Any = None) -> Tensor:
+    """Whole numbers: (high, size) or (low, high, size)."""
+    left = list(given)
+    if size is None and left:
+        size = left.pop()
+    if high is None and left:
+        high = left.pop()
+    if low is None:
+        low = left.pop() if left else 0
+    if left or high is None or size is None:
+        raise TypeError("it takes low, high and size")
+    return call("randint", [low, high, list(size)], {}, at)
+
+
+@_creator("randperm")
+def randperm(at: At, n: Any) -> Tensor:
+    """The numbers below n in the order of random ones."""
+    return call("argsort", [call("rand", [[n]], {"dtype": Dtype.float64}, at)], {}, at)
+
+
+@_creator("normal")
+def normal_of(at: At, mean: Any = 0.0, std: Any = 1.0, size: Any = None) -> Tensor:
+    """Normal numbers: of one mean and deviation and a size, or of those of each element."""
+    tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
+    if not tensors:
+        if size is None:
+            raise TypeError("it takes a size")
+        return _moved(call("randn", [list(size)], {}, at), std, mean, at)
+    shape = call("add", [mean, std], {}, at) if len(tensors) == 2 else tensors[0]
+    return convert(_moved(_normal(shape, at), std, mean, at), shape.dtype, at)
 
 
 @rule("rrelu")

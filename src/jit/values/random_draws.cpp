@@ -15,9 +15,12 @@ bool draws_in(const BoundSymbol& line) {
   return draws_numbers(*line.symbol) || std::ranges::any_of(line.subsymbols, draws_in);
 }
 
+bool draws_in(const Trace& trace) {
+  return std::ranges::any_of(trace.bound_symbols, [](const BoundSymbol& line) { return draws_in(line); });
+}
+/// The stages of all subgraphs. A draw whose numbers are not used counts: eager mode draws them too.
 bool draws_in(const std::vector<Trace>& stages) {
-  return !stages.empty() &&
-         std::ranges::any_of(stages.back().bound_symbols, [](const BoundSymbol& line) { return draws_in(line); });
+  return std::ranges::any_of(stages, [](const Trace& trace) { return draws_in(trace); });
 }
 
 }  // namespace
