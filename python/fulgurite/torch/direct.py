@@ -194,6 +194,8 @@ _WRITES = frozenset(
     __imatmul__ batch_norm instance_norm""".split()
 )
 _ELEMENTS = {"item": lambda v: v, "__bool__": bool, "__int__": int, "__float__": float, "__index__": int}
+# Methods whose results are not tensors.
+_READS = frozenset([*_ELEMENTS, "tolist", "numpy", "equal", "allclose", "is_set_to"])
 _kinds: dict[Any, tuple[str, str]] = {}
 
 
@@ -240,6 +242,7 @@ class Recorder(TorchFunctionMode):
         self.fallen: dict[str, calls.At] = {}
         self.grad_modes: list[Any] = []
         self.may_have_written = False
+        self.made: dict[int, torch.Tensor] = {}  # by PyTorch, while the function is recorded
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -252,10 +255,8 @@ class Recorder(TorchFunctionMode):
             return args[0]._fg.requires_grad
         if (kind == "get" and name in _METADATA) or (kind == "method" and name in _METADATA_METHODS):
             return self._metadata(name, func, args, kwargs)
-        if kind == "get" and not _any_proxy(args):
-            return func(*args, **kwargs)
         if not (func in _CREATORS or _any_proxy(args) or (kwargs and _any_proxy(kwargs.values()))):
-            return self._constant(func, with_values(args), with_values(kwargs))
+            return self._without_arguments(kind, name, func, with_values(args), with_values(kwargs))
         if kind == "set" and name == "requires_grad":
             return None  # as requires_grad_(): gradients are those of the recorded function
         if kind == "set":
@@ -266,6 +267,26 @@ class Recorder(TorchFunctionMode):
             return self._record(kind, name, func, args, kwargs)
         except _core.Error as reason:
             return self._as_torch(func, args, kwargs, reason)
+
+    def _without_arguments(self, kind: str, name: str, func: Any, args: Any, kwargs: Any) -> Any:
+        """A call of none of the function's arguments. It is recorded if it reads a tensor from outside, whose elements
+        may be others at the next call."""
+        tensors = [x for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
+        is_outside = any(id(x) not in self.made for x in tensors)
+        if is_outside and _may_write(name, func, kwargs):
+            raise Unsupported(
+                f"a write by {name} into a tensor that is neither an argument nor of the module while a function is "
+                "recorded; make it one of these"
+            )
+        if is_outside and kind != "get" and name not in _READS:
+            try:
+                return self._record(kind, name, func, args, kwargs)
+            except _core.Error:
+                pass
+        out = self._constant(func, args, kwargs)
+        if not is_outside:
+            self.made.update((id(x), x) for x in tree_leaves(out) if isinstance(x, torch.Tensor))
+        return out
 
     @staticmethod
     def _constant(func: Any, args: Any, kwargs: Any) -> Any:

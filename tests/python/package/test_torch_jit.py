@@ -465,3 +465,28 @@ def test_tensors_that_cannot_be_read_are_named(torch):
     emptied.untyped_storage().resize_(0)
     with pytest.raises(TypeError, match="storage was resized to nothing"):
         f(emptied)
+
+
+def test_tensors_of_the_closure_are_read_in_each_call(torch):
+    scale, mask = torch.tensor(2.0), torch.ones(3, 3).tril()
+
+    def f(x):
+        weight = (mask.T * 2 + torch.ones(3, 3).triu().T).sum()
+        return x * (scale * 2).exp() + weight * len(mask.tolist())
+
+    compiled, x = fg.jit(f), torch.ones(2)
+    for value in (2.0, 3.0, 0.5):
+        scale.fill_(value)
+        mask.fill_(value)
+        assert torch.allclose(compiled(x), f(x))
+    assert fg.cache_misses(compiled) == 1
+
+    def counting(x):
+        scale.add_(1)
+        return x * scale
+
+    with pytest.raises(
+        fg.Unsupported, match="a write by add_ into a tensor that is neither an argument nor of the module"
+    ):
+        fg.jit(counting)(x)
+    assert scale.item() == 0.5
