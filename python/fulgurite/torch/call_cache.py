@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -17,10 +18,12 @@ from . import custom_functions, direct
 from .calls import BEFORE_READS, DTYPE
 from .containers import Opened, assembled, is_container, results_of
 from .direct import Proxy, Recorder, import_plain, unwrap
-from .reachable import tensors_with_gradient
+from .reachable import Bindings, tensors_with_gradient
 from .structures import flat_arguments, structure_of
 from .symbols import Symbol
 from .training import run, seed_from_torch, train
+
+_MANY_CHANGES = 8
 
 
 class Members:
@@ -81,10 +84,14 @@ class CallCache:
         self.flat: dict[Any, Entry] = {}  # of calls with plain tensors and constants alone
         self.plain: dict[int, tuple[_core.PlainCall, Entry]] = {}  # of the latest call with so many tensors alone
         self.members = Members(owner.target) if isinstance(owner.target, torch.nn.Module) else None
+        self.bindings: Bindings | None = None  # from the first recording on
+        self.changes = 0
 
     def __call__(self, args: Any, kwargs: Any) -> Any:
         if torch.compiler.is_compiling():  # becomes part of what is recorded
             return self.owner.target(*args, **kwargs)
+        if self.bindings and self.bindings.parts and (name := self.bindings.find_changed()):
+            self._start_anew(name)
         if not kwargs and (fast := self.plain.get(len(args))):
             try:
                 out = fast[0].run(args)
@@ -107,6 +114,17 @@ class CallCache:
         if not kwargs and not members and len(arguments) == len(args) and (fast := entry.plain_call(grad)):
             self.plain[len(args)] = fast, entry
         return entry(arguments, members.tensors() if members else [], grad, [])
+
+    def _start_anew(self, name: str) -> None:
+        """Forgets the programs, which have the tensors that names were bound to before."""
+        self.entries, self.flat, self.plain, self.bindings = {}, {}, {}, None
+        self.changes += 1
+        if self.changes == _MANY_CHANGES:
+            warnings.warn(
+                f"fulgurite.jit: {name} was bound to another tensor {self.changes} times, and the function recorded "
+                "anew each time; give the tensor as an argument, as a buffer, or write into it",
+                stacklevel=4,
+            )
 
     def _call_nested(self, args: Any, kwargs: Any) -> Any:
         entry, arguments, containers = self._find(args, kwargs)
@@ -147,6 +165,7 @@ class CallCache:
         )
         entry = self.entries.get(key)
         if entry is None:
+            self.bindings = self.bindings or Bindings(self.owner.target)
             entry = self.entries[key] = Entry(self, spec, constants, arguments, autocast)
         return entry, arguments, containers
 

@@ -490,3 +490,31 @@ def test_tensors_of_the_closure_are_read_in_each_call(torch):
     ):
         fg.jit(counting)(x)
     assert scale.item() == 0.5
+
+
+def test_names_bound_to_other_tensors_are_seen(torch):
+    class Shifted(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.shift, self.kept = torch.tensor(1.0), {"factor": torch.tensor(2.0)}
+            self.last = torch.tensor(0.0)
+
+        def forward(self, x):
+            self.last = x * self.kept["factor"]
+            return self.last + self.shift
+
+    scale, x = torch.tensor(2.0), torch.ones(2)
+    compiled = fg.jit(lambda x: x * scale)
+    module = Shifted()
+    shifted = fg.jit(module)
+    assert torch.equal(compiled(x), x * 2) and torch.equal(shifted(x), x * 2 + 1)
+    scale, module.shift = torch.tensor(5.0), torch.tensor(4.0)
+    assert torch.equal(compiled(x), x * 5) and torch.equal(shifted(x), x * 2 + 4)
+    module.kept["factor"] = torch.tensor(3.0)
+    recorded = shifted(x)
+    entry = shifted.last
+    assert torch.equal(recorded, x * 3 + 4) and torch.equal(shifted(x), recorded) and shifted.last is entry
+    with pytest.warns(UserWarning, match="shift was bound to another tensor 8 times.*as a buffer"):
+        for step in range(8):
+            module.shift = torch.tensor(float(step))
+            assert torch.equal(shifted(x), x * 3 + step)
