@@ -208,23 +208,35 @@ void copy_row(const void* const* operands, void* result, int64_t count, const Ro
   std::memcpy(result, operands[0], static_cast<size_t>(count) * sizeof(T));
 }
 
+enum class Kind { none, unary, binary, ternary, comparison };
+/// The kind of an element function for a type. (A comparison of a function with null is not constant in all builds.)
+template <class Operation, class T>
+consteval Kind kind_of() {
+  using X = std::conditional_t<std::is_same_v<T, float>, Floats, T>;
+  constexpr bool is_unary = requires(const X& x, const RowParameters& p) {
+    { Operation::apply(x, p) } -> std::same_as<X>;
+  };
+  constexpr bool is_binary = requires(const X& x, const RowParameters& p) {
+    { Operation::apply(x, x, p) } -> std::same_as<X>;
+  };
+  constexpr bool is_ternary = requires(const X& x, const RowParameters& p) {
+    { Operation::apply(x, x, x, p) } -> std::same_as<X>;
+  };
+  if (is_unary) return Kind::unary;
+  if (is_binary) return Kind::binary;
+  if (is_ternary) return Kind::ternary;
+  return requires(T x) { Operation::apply(x, x); }
+  ? Kind::comparison : Kind::none;
+}
+
 /// The row function of an element function; null if it is not defined for the type.
 template <class Operation, class T>
 constexpr Row row_of() {
-  using X = std::conditional_t<std::is_same_v<T, float>, Floats, T>;
-  if constexpr (requires(const X& x, const RowParameters& p) {
-                  { Operation::apply(x, p) } -> std::same_as<X>;
-                })
-    return unary_row<Operation, T>;
-  else if constexpr (requires(const X& x, const RowParameters& p) {
-                       { Operation::apply(x, x, p) } -> std::same_as<X>;
-                     })
-    return binary_row<Operation, T>;
-  else if constexpr (requires(const X& x, const RowParameters& p) {
-                       { Operation::apply(x, x, x, p) } -> std::same_as<X>;
-                     })
-    return ternary_row<Operation, T>;
-  else if constexpr (requires(T x) { Operation::apply(x, x); }) return comparison_row<Operation, T>;
+  constexpr Kind kind = kind_of<Operation, T>();
+  if constexpr (kind == Kind::unary) return unary_row<Operation, T>;
+  else if constexpr (kind == Kind::binary) return binary_row<Operation, T>;
+  else if constexpr (kind == Kind::ternary) return ternary_row<Operation, T>;
+  else if constexpr (kind == Kind::comparison) return comparison_row<Operation, T>;
   else return nullptr;
 }
 
@@ -236,7 +248,7 @@ template <class Operation>
 constexpr ScalarRows rows_of() {
   ScalarRows rows = {row_of<Operation, float>(), row_of<Operation, double>(), row_of<Operation, int32_t>(),
                      row_of<Operation, int64_t>(), nullptr};
-  if constexpr (row_of<Operation, double>() == nullptr) rows.booleans = row_of<Operation, uint8_t>();
+  if constexpr (kind_of<Operation, double>() == Kind::none) rows.booleans = row_of<Operation, uint8_t>();
   return rows;
 }
 template <size_t... ops>
