@@ -46,6 +46,8 @@ def backend(
         given["autocast"] = DTYPE[torch.get_autocast_dtype("cpu")]
     if any(isinstance(x, (list, tuple, dict)) for x in example_inputs):  # compiled autograd's graphs take a list
         return _flattened(module, example_inputs, {**given, "fallback": fallback, "min_part": min_part, "quiet": quiet})
+    if _has_transforms(module.graph):
+        return _lowered(module, example_inputs, {**given, "fallback": fallback, "min_part": min_part, "quiet": quiet})
     try:
         reasons = unsupported_nodes(module, given.get("autocast"))
     except (Unsupported, _core.Error) as reason:
@@ -108,6 +110,12 @@ def _flattened(module: torch.fx.GraphModule, example_inputs: list[Any], options:
 def _has_backward_nodes(graph: torch.fx.Graph) -> bool:
     """True of the graphs of compiled autograd, whose calls are nodes of PyTorch's engine, such as AddmmBackward0."""
     return any("compiled_autograd" in getattr(n.target, "__module__", "") for n in graph.nodes if callable(n.target))
+
+
+def _has_transforms(graph: torch.fx.Graph) -> bool:
+    """Returns True for graphs with transforms of torch.func or dual numbers, which AOTAutograd carries out."""
+    modules = [str(getattr(n.target, "__module__", "")) for n in graph.nodes if n.op == "call_function"]
+    return any("functorch" in name or "forward_ad" in name for name in modules)
 
 
 def _lowered(module: torch.fx.GraphModule, example_inputs: list[Any], options: dict[str, Any]) -> Callable[..., Any]:

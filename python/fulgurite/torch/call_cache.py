@@ -8,6 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch._C._functorch import peek_interpreter_stack
+from torch.autograd import forward_ad
 from torch.utils import _pytree
 
 from .. import _core
@@ -88,7 +90,8 @@ class CallCache:
         self.changes = 0
 
     def __call__(self, args: Any, kwargs: Any) -> Any:
-        if torch.compiler.is_compiling():  # becomes part of what is recorded
+        # Inside a compilation it becomes part of what is recorded; transforms need PyTorch's own operators.
+        if torch.compiler.is_compiling() or forward_ad._current_level >= 0 or peek_interpreter_stack() is not None:
             return self.owner.target(*args, **kwargs)
         if self.bindings and self.bindings.parts and (name := self.bindings.find_changed()):
             self._start_anew(name)

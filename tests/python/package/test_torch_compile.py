@@ -231,3 +231,24 @@ def test_an_argument_with_a_history_may_be_written(torch, backend):
     found = gradient_of(torch, compiled(torch, quiet=True)(function), a)
     torch.testing.assert_close(found, gradient_of(torch, function, a), rtol=1e-5, atol=1e-6)
     assert "writes into an argument that has a history" in backend.report()
+
+
+def test_transforms_inside_a_compiled_function_are_compiled(torch):
+    import fulgurite.torch as backend
+
+    def f(x):
+        return (x * x).sin()
+
+    functions = [
+        lambda x: torch.vmap(f)(x) + 1,
+        lambda x: torch.func.grad(lambda y: f(y).sum())(x),
+        lambda x: torch.func.jvp(f, (x,), (x,))[1],
+        lambda x: torch.func.vjp(f, x)[1](x)[0],
+    ]
+    x = torch.rand(2, 3)
+    for function in functions:
+        torch._dynamo.reset()
+        backend.reset()
+        compiled = torch.compile(function, backend="fulgurite")
+        assert torch.allclose(compiled(x), function(x), atol=1e-6)
+        assert "nothing fell back" in backend.report() and len(backend.programs()) == 1

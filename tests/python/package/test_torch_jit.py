@@ -518,3 +518,23 @@ def test_names_bound_to_other_tensors_are_seen(torch):
         for step in range(8):
             module.shift = torch.tensor(float(step))
             assert torch.equal(shifted(x), x * 3 + step)
+
+
+def test_transforms_of_pytorch_see_its_own_operators(torch):
+    from torch.autograd import forward_ad
+
+    def f(x):
+        return (x * x).sin()
+
+    compiled, x, t = fg.jit(f), torch.rand(3), torch.ones(3)
+    for _ in range(3):
+        compiled(x)
+    with forward_ad.dual_level():
+        dual = forward_ad.unpack_dual(compiled(forward_ad.make_dual(x, t)))
+    assert torch.allclose(dual.tangent, (x * x).cos() * 2 * x)
+    assert torch.allclose(torch.vmap(compiled)(torch.stack([x, t])), f(torch.stack([x, t])))
+    assert torch.allclose(torch.func.grad(lambda x: compiled(x).sum())(x), (x * x).cos() * 2 * x)
+    assert torch.allclose(torch.func.jvp(compiled, (x,), (t,))[1], (x * x).cos() * 2 * x)
+    assert torch.allclose(
+        torch.func.hessian(lambda x: compiled(x).sum())(x), torch.func.hessian(lambda x: f(x).sum())(x)
+    )
