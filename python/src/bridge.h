@@ -54,6 +54,9 @@ std::shared_ptr<PyObject> shared(nb::object);
 /// Sets the number of threads where PyTorch's is another than at the last call.
 void follow_thread_count(int count);
 
+/// Sets the default dtype where it is another one.
+void follow_default_dtype(fg::Dtype dtype);
+
 /// Python's numbers, strings, slices, dtypes and sequences as a value, and back.
 Value to_value(nb::handle);
 nb::object from_value(const Value&);

@@ -41,6 +41,10 @@ void bind_manager(nb::module_& m, const char* name) {
 
 }  // namespace
 
+void follow_default_dtype(fg::Dtype dtype) {
+  if (fg::default_dtype() != dtype) fg::set_default_dtype(dtype, python_line());
+}
+
 void bind_modes(nb::module_& m) {
   bind_manager<fg::NoGrad>(m, "NoGradScope");
   bind_manager<fg::EnableGrad>(m, "EnableGradScope");
@@ -82,6 +86,7 @@ void bind_modes(nb::module_& m) {
   m.def(
       "set_num_threads", [](int count) { fg::set_num_threads(count, python_line()); }, nb::arg("count"));
   m.def("num_threads", &fg::num_threads);
+  m.def("follow_default_dtype", &follow_default_dtype, nb::arg("dtype"));
   m.def("all_executors", &fg::all_executors);
   m.def("default_executors", &fg::default_executors);
 }

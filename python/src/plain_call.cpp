@@ -10,7 +10,7 @@ namespace {
 
 /// PyTorch's functions and types that a call asks.
 struct Peer {
-  nb::object is_grad_enabled, is_any_autocast_enabled, num_threads, increment_version;
+  nb::object is_grad_enabled, is_any_autocast_enabled, default_dtype, num_threads, increment_version;
   nb::object tensor_type, parameter_type;
 };
 Peer* peer = nullptr;  // lives as long as the process
@@ -35,19 +35,23 @@ class PlainCall {
   /// `finish` makes the call's result of the list of the function's; or it is a list of such callables, and the last
   /// one of the function's results says which one is to be called. `is_member` has an entry for each argument of a
   /// call, or none where all are arguments of the function. `grad`: the gradient mode that this is for, if one.
+  /// `follows_modes`: for calls without autocast and with the present default dtype.
   PlainCall(nb::object function, nb::object finish, std::vector<bool> is_member, std::optional<bool> grad,
-            bool follows_autocast)
+            bool follows_modes)
       : function_(std::move(function)),
         finish_(std::move(finish)),
         is_member_(std::move(is_member)),
         grad_(grad),
-        follows_autocast_(follows_autocast) {}
+        follows_modes_(follows_modes),
+        default_dtype_(peer->default_dtype()),
+        dtype_(dtype_of(default_dtype_)) {}
 
   /// NotImplemented where the call is another one than this object is for.
   nb::object call(const nb::args& args) const { return run(nb::borrow<nb::tuple>(args)); }
   nb::object run(nb::tuple args) const {
     if (!is_plain(args)) return nb::borrow(Py_NotImplemented);
     follow_thread_count(nb::cast<int>(peer->num_threads()));
+    follow_default_dtype(dtype_);
     if (is_member_.empty()) return run_with(args, args, nb::tuple());
     nb::list arguments, members;
     for (size_t i = 0; i < args.size(); ++i) (is_member_[i] ? members : arguments).append(args[i]);
@@ -78,27 +82,31 @@ class PlainCall {
     if (grad)
       for (nb::handle x : args)
         if (needs_gradient(x.ptr())) return false;
-    return !follows_autocast_ || !asks(peer->is_any_autocast_enabled);
+    return !follows_modes_ ||
+           (!asks(peer->is_any_autocast_enabled) && nb::object(peer->default_dtype()).is(default_dtype_));
   }
 
   nb::object function_, finish_;
   std::vector<bool> is_member_;
   std::optional<bool> grad_;
-  bool follows_autocast_;
+  bool follows_modes_;
+  nb::object default_dtype_;
+  fg::Dtype dtype_;
 };
 
 }  // namespace
 
 void bind_plain_calls(nb::module_& m) {
-  m.def("set_plain_calls", [](nb::object is_grad_enabled, nb::object is_any_autocast_enabled, nb::object num_threads,
-                              nb::object increment_version, nb::object tensor, nb::object parameter) {
-    peer = new Peer{std::move(is_grad_enabled), std::move(is_any_autocast_enabled),
-                    std::move(num_threads),     std::move(increment_version),
-                    std::move(tensor),          std::move(parameter)};
-  });
+  m.def("set_plain_calls",
+        [](nb::object is_grad_enabled, nb::object is_any_autocast_enabled, nb::object default_dtype,
+           nb::object num_threads, nb::object increment_version, nb::object tensor, nb::object parameter) {
+          peer = new Peer{std::move(is_grad_enabled), std::move(is_any_autocast_enabled), std::move(default_dtype),
+                          std::move(num_threads),     std::move(increment_version),       std::move(tensor),
+                          std::move(parameter)};
+        });
   nb::class_<PlainCall>(m, "PlainCall", "A compiled function's calls with plain tensors alone, without gradients.")
       .def(nb::init<nb::object, nb::object, std::vector<bool>, std::optional<bool>, bool>(), nb::arg("function"),
-           nb::arg("finish"), nb::arg("is_member"), nb::arg("grad").none(), nb::arg("follows_autocast"))
+           nb::arg("finish"), nb::arg("is_member"), nb::arg("grad").none(), nb::arg("follows_modes"))
       .def("__call__", &PlainCall::call)
       .def("run", &PlainCall::run, nb::arg("arguments"));
 }

@@ -109,7 +109,8 @@ class CallCache:
             return self._call_nested(args, kwargs)
         constants, arguments = found
         members, grad = self.members, torch.is_grad_enabled()
-        key = (*constants, grad, _autocast_dtype(), members.modes() if members else None)
+        modes = (grad, _autocast_dtype(), torch.get_default_dtype())
+        key = (*constants, *modes, members.modes() if members else None)
         entry = self.flat.get(key)
         if entry is None:
             entry = self.flat[key] = self._find(args, kwargs)[0]
@@ -164,6 +165,7 @@ class CallCache:
             tuple([type(c) for c in constants]),
             torch.is_grad_enabled(),
             autocast,
+            torch.get_default_dtype(),
             self.members.modes() if self.members else None,
         )
         entry = self.entries.get(key)

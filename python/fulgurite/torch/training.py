@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from .. import _core
+from .calls import DTYPE
 from .threads import follow_thread_count
 
 increment_version = torch.autograd.graph.increment_version
@@ -22,6 +23,7 @@ _drawn = torch.empty((), dtype=torch.int64)
 _core.set_plain_calls(
     torch.is_grad_enabled,
     torch._C._is_any_autocast_enabled,
+    torch.get_default_dtype,
     torch.get_num_threads,
     increment_version,
     torch.Tensor,
@@ -35,9 +37,15 @@ def seed_from_torch() -> None:
     _core.manual_seed(int(_drawn.random_()))
 
 
+def _follow_settings() -> None:
+    """PyTorch's number of threads and default dtype hold for what is recorded and run."""
+    follow_thread_count()
+    _core.follow_default_dtype(DTYPE[torch.get_default_dtype()])
+
+
 def run(function: _core.Function, arguments: Any, members: Any) -> list[Any]:
     """A call without gradients."""
-    follow_thread_count()
+    _follow_settings()
     results, written = function.run(arguments, members)
     if written:
         every = [x for x in arguments if isinstance(x, torch.Tensor)] + list(members)
@@ -48,7 +56,7 @@ def run(function: _core.Function, arguments: Any, members: Any) -> list[Any]:
 
 def train(function: _core.Function, arguments: list[Any], members: list[Any]) -> list[Any]:
     """A call whose results have a gradient."""
-    follow_thread_count()
+    _follow_settings()
     tensors = [x for x in arguments if isinstance(x, torch.Tensor)] + members
     needs = bytes(t.requires_grad for t in tensors)
     numbers = [None if isinstance(x, torch.Tensor) else x for x in arguments]

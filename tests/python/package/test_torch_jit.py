@@ -538,3 +538,16 @@ def test_transforms_of_pytorch_see_its_own_operators(torch):
     assert torch.allclose(
         torch.func.hessian(lambda x: compiled(x).sum())(x), torch.func.hessian(lambda x: f(x).sum())(x)
     )
+
+
+def test_the_default_dtype_is_that_of_the_call(torch):
+    f = fg.jit(lambda x: x + torch.ones(2))
+    x = torch.ones(2, dtype=torch.float32)
+    try:
+        for dtype in (torch.float32, torch.float64, torch.float32):
+            torch.set_default_dtype(dtype)
+            for _ in range(3):
+                with torch.no_grad():
+                    assert f(x).dtype == dtype
+    finally:
+        torch.set_default_dtype(torch.float32)
