@@ -49,7 +49,7 @@ void let_go(Managed* managed) {
   managed->deleter(managed);
 }
 
-/// How a view's elements are laid out in its memory.
+/// The sizes and strides of a view, and the bytes that its elements reach over.
 struct Layout {
   std::vector<int64_t> sizes, strides;  // strides count elements
   int64_t bytes;

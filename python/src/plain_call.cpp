@@ -47,7 +47,6 @@ class PlainCall {
         dtype_(dtype_of(default_dtype_)) {}
 
   /// NotImplemented where the call is another one than this object is for.
-  nb::object call(const nb::args& args) const { return run(nb::borrow<nb::tuple>(args)); }
   nb::object run(nb::tuple args) const {
     if (!is_plain(args)) return nb::borrow(Py_NotImplemented);
     follow_thread_count(nb::cast<int>(peer->num_threads()));
@@ -107,7 +106,6 @@ void bind_plain_calls(nb::module_& m) {
   nb::class_<PlainCall>(m, "PlainCall", "A compiled function's calls with plain tensors alone, without gradients.")
       .def(nb::init<nb::object, nb::object, std::vector<bool>, std::optional<bool>, bool>(), nb::arg("function"),
            nb::arg("finish"), nb::arg("is_member"), nb::arg("grad").none(), nb::arg("follows_modes"))
-      .def("__call__", &PlainCall::call)
       .def("run", &PlainCall::run, nb::arg("arguments"));
 }
 
