@@ -86,6 +86,7 @@ class Walker:
         self.as_torch = runs_as_torch(module.graph)
         self.structured: Callable[[list[Any]], Any] = list
         self.holes: list[Any] = []
+        self.is_value: list[bool] = []
         self.is_all_tensors = True
 
     def record(self, values: list[Any], members: list[Any]) -> list[Any]:
@@ -185,12 +186,21 @@ class Walker:
         finally:
             SCOPES.close(depth)
 
+    def assembly(self) -> Callable[[list[Any]], Any]:
+        """The function from the values of the latest recording to the graph's result."""
+        if self.is_all_tensors:
+            return self.structured
+        structured, places = self.structured, list(zip(self.is_value, self.holes))
+
+        def assemble(values: list[Any]) -> Any:
+            given = iter(values)
+            return structured([next(given) if is_value else hole for is_value, hole in places])
+
+        return assemble
+
     def result_of(self, values: list[Any]) -> Any:
         """The graph's result, with its values in their places."""
-        if self.is_all_tensors:
-            return self.structured(values)
-        given = iter(values)
-        return self.structured([next(given) if is_value else hole for is_value, hole in zip(self.is_value, self.holes)])
+        return self.assembly()(values)
 
     @staticmethod
     def _call_as_torch(node: torch.fx.Node, args: Any, kwargs: Any) -> Any:
@@ -227,8 +237,9 @@ class Program:
     def __init__(self, module: torch.fx.GraphModule, **options: Any) -> None:
         self.walker = Walker(module)
         names, is_member = self.walker.names, self.walker.is_member
+        self.assemblies: list[Callable[[list[Any]], Any]] = []  # of recordings with results that are not tensors
         self.function = Function(
-            self.walker.record,
+            self._record,
             [n for n, m in zip(names, is_member) if not m],
             [n for n, m in zip(names, is_member) if m],
             fullgraph=True,
@@ -264,8 +275,19 @@ class Program:
                     self.plain = _core.PlainCall(self.function, finish, self.walker.is_member, None, False)
         return self._assemble(results)
 
+    def _record(self, values: list[Any], members: list[Any]) -> list[Any]:
+        """The graph's results; behind them the number of the recording, whose constants are among the results of its
+        calls alone."""
+        results = self.walker.record(values, members)
+        if self.walker.is_all_tensors:
+            return results
+        self.assemblies.append(self.walker.assembly())
+        return [*results, len(self.assemblies) - 1]
+
     def _assemble(self, results: list[Any]) -> Any:
-        return self.walker.result_of(results)
+        if self.walker.is_all_tensors:
+            return self.walker.structured(results)
+        return self.assemblies[int(results[-1])](results)
 
 
 def hint_of(number: Any) -> Any:

@@ -252,3 +252,17 @@ def test_transforms_inside_a_compiled_function_are_compiled(torch):
         compiled = torch.compile(function, backend="fulgurite")
         assert torch.allclose(compiled(x), function(x), atol=1e-6)
         assert "nothing fell back" in backend.report() and len(backend.programs()) == 1
+
+
+def test_numbers_among_results_are_those_of_the_call(torch):
+    def doubled(x):
+        count = 0
+        while x.norm() < 100:
+            x = x * 2
+            count += 1
+        return x, count
+
+    compiled = torch.compile(doubled, backend="fulgurite")
+    for size in (1.0, 1.0, 30.0, 0.1, 1.0):
+        x = torch.full((10,), size)
+        assert compiled(x)[1] == doubled(x)[1]
