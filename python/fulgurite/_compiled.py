@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import sys
@@ -76,7 +77,7 @@ class Compiled:
         self, body: Callable[..., list[Any]], names: Sequence[str], members: Sequence[str], **more: Any
     ) -> Function:
         """The library's compiled function with this one's options."""
-        options = {k: v for k, v in self.options.items() if k not in ("transforms", "argument_names")}
+        options = {k: v for k, v in self.options.items() if k not in ("transforms", "argument_names", "fallback")}
         function = Function(body, list(names), list(members), **{**options, **more})
         return function.with_transforms(list(self.options["transforms"])) if self.options["transforms"] else function
 
@@ -91,7 +92,7 @@ class Compiled:
             return self.torch_calls(args, kwargs)
         leaves: list[Any] = []
         spec = _pytree.flatten((args, kwargs), leaves)
-        if "torch" in sys.modules and any(isinstance(x, sys.modules["torch"].Tensor) for x in leaves):
+        if "torch" in sys.modules and _holds_torch_tensor(leaves):
             return self._use_torch_calls()(args, kwargs)
         if _core.is_tracing():  # becomes part of the recording in progress
             return self.target(*args, **kwargs)
@@ -126,6 +127,10 @@ class Compiled:
         for key, part in zip(kwargs.detail, kwargs.parts):
             _add_names(part, key, names)
         return [name for name, c in zip(names, constants) if isinstance(c, Hole)]
+
+    def may_fall_back(self) -> bool:
+        """Returns True if PyTorch is to run what cannot be recorded."""
+        return self.options["fallback"] == "eager" and not self.options["fullgraph"]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or "target" not in self.__dict__:
@@ -162,6 +167,13 @@ def _add_names(spec: _pytree.Spec, name: str, names: list[str]) -> None:
         _add_names(part, f"{name}.{key}", names)
 
 
+def _holds_torch_tensor(leaves: list[Any]) -> bool:
+    """Returns True if one of these, or a data class among them, has a tensor of PyTorch's."""
+    tensor = sys.modules["torch"].Tensor
+    inner = [v for x in leaves if dataclasses.is_dataclass(x) and hasattr(x, "__dict__") for v in vars(x).values()]
+    return any(isinstance(x, tensor) for x in leaves) or (bool(inner) and _holds_torch_tensor(inner))
+
+
 def _is_torch_module(target: Any) -> bool:
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(target, torch.nn.Module)
@@ -192,14 +204,18 @@ def jit(
     memory_budget: int | None = None,
     associate_forward: bool = False,
     argument_names: Sequence[str] = (),
+    fallback: str = "eager",
 ) -> Any:
     """`target` compiled: a function over tensors of Fulgurite, or a function or `nn.Module` of PyTorch. Also a
     decorator.
 
     Arguments are tensors, numbers, strings, None, and tuples, lists and dictionaries of these; a value that is not a
     tensor is a constant that the program is compiled for. With `cache="symbolic values"` (or `dynamic=True`) sizes
-    and numbers are symbols.
+    and numbers are symbols. A function or module of PyTorch that cannot be recorded is run by PyTorch, with a line on
+    stderr and in `fulgurite.torch.report()`; with `fallback="error"`, or `fullgraph=True`, that is an error.
     """
+    if fallback not in ("eager", "error"):
+        raise _core.Error(f"jit: fallback={fallback!r}; there are eager, error")
     if target is None:
         options = {
             "cache": cache,
@@ -211,6 +227,7 @@ def jit(
             "memory_budget": memory_budget,
             "associate_forward": associate_forward,
             "argument_names": argument_names,
+            "fallback": fallback,
         }
         return lambda f: jit(f, **options)
     if not callable(target):
@@ -226,6 +243,7 @@ def jit(
             "memory_budget": memory_budget,
             "associate_forward": associate_forward,
             "argument_names": list(argument_names),
+            "fallback": fallback,
         },
     )
 

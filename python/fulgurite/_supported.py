@@ -34,7 +34,7 @@ def supported(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Report:
     if torch is not None and (
         isinstance(f, torch.nn.Module) or any(isinstance(x, torch.Tensor) for x in [*args, *kwargs.values()])
     ):
-        from .torch.call_cache import report_of
+        from .torch.support_report import report_of
 
         return report_of(f, args, kwargs)
     failure: list[BaseException] = []

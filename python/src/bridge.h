@@ -32,6 +32,7 @@ void bind_openmp_threads(nb::module_&);
 void bind_traces(nb::module_&);
 void bind_functions(nb::module_&);
 void bind_plain_calls(nb::module_&);
+void bind_guards(nb::module_&);
 void bind_custom_functions(nb::module_&);
 void bind_backward(nb::module_&);
 void bind_examine(nb::module_&);

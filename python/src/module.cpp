@@ -19,6 +19,7 @@ NB_MODULE(_core, m) {
   bind_backward(m);
   bind_functions(m);
   bind_plain_calls(m);
+  bind_guards(m);
   bind_custom_functions(m);
   bind_examine(m);
   bind_command_line(m);

@@ -128,7 +128,8 @@ def _lowered(module: torch.fx.GraphModule, example_inputs: list[Any], options: d
     return aot_autograd(fw_compiler=compile_aten)(module, example_inputs)
 
 
-def _announce(text: str, quiet: bool) -> None:
+def announce(text: str, quiet: bool) -> None:
+    """Adds a line to the report; on stderr too, unless `quiet`."""
     _cuts.append(text)
     if not quiet:
         print("fulgurite: " + text.splitlines()[0], file=sys.stderr)
@@ -141,7 +142,7 @@ def _elsewhere(module: torch.nn.Module, fallback: str) -> Callable[..., Any]:
 def _all_elsewhere(module: torch.fx.GraphModule, reason: str, fallback: str, quiet: bool) -> Callable[..., Any]:
     if fallback == "error":
         raise Unsupported(f"torch.compile: a graph cannot be recorded: {reason}")
-    _announce(f"a graph runs on PyTorch ({fallback}): {reason}", quiet)
+    announce(f"a graph runs on PyTorch ({fallback}): {reason}", quiet)
     return _elsewhere(module, fallback)
 
 
@@ -166,7 +167,7 @@ def _cut(
     if fallback == "error":
         raise Unsupported("torch.compile: these calls have no operator:\n  " + "\n  ".join(described))
     calls = [n for n in module.graph.nodes if n.op in ("call_function", "call_method")]
-    _announce(f"{len(reasons)} of {len(calls)} calls on PyTorch ({fallback}): " + "\n  ".join(described), quiet)
+    announce(f"{len(reasons)} of {len(calls)} calls on PyTorch ({fallback}): " + "\n  ".join(described), quiet)
     places, is_ours = _parts(calls, reasons, min_part)
     if not any(is_ours):
         return _elsewhere(module, fallback)
@@ -177,7 +178,7 @@ def _cut(
         ours = is_ours[int(name.removeprefix("submod_"))]
         if ours and (writer := _writes_into_history(part)) is not None:
             ours = False
-            _announce(f"a part runs on PyTorch ({fallback}): {_reason_of_write(writer)}", quiet)
+            announce(f"a part runs on PyTorch ({fallback}): {_reason_of_write(writer)}", quiet)
         compiled = _program(part, options) if ours else _elsewhere(part, fallback)
         if compiled is not part:
             setattr(split, name, _Callable(compiled))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 import functools
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -69,14 +71,36 @@ def method(*names: str) -> Callable[[Handler], Handler]:
     return add
 
 
-# Functions to call before elements are read, at which the recorded subgraph ends and is run; by recording.
-BEFORE_READS: list[Callable[[], None]] = []
+class Recording(threading.local):
+    """The recordings in progress, of this thread: each one inside the one before."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.captures: dict[int, Tensor] = {}  # the inputs that stand for tensors from outside, by these' identity
+        self.used: set[int] = set()  # the identities of the tensors from outside that operators were given
+        self.before_read: Callable[[], None] | None = None  # called where a recorded subgraph ends and is run
+        self.lines: list[At] = []  # of the graph's node that is recorded, where a graph is
+
+    @contextlib.contextmanager
+    def of(self, captures: dict[int, Tensor], before_read: Callable[[], None]) -> Iterator[set[int]]:
+        """A scope with a recording; gives the set of what its operators use."""
+        outer = self.captures, self.used, self.before_read
+        self.captures, self.used, self.before_read = captures, set(), before_read
+        self.depth += 1
+        try:
+            yield self.used
+        finally:
+            self.depth -= 1
+            self.captures, self.used, self.before_read = outer
+
+
+RECORDING = Recording()
 
 
 def about_to_read() -> None:
     """Says that elements are read next."""
-    if BEFORE_READS:
-        BEFORE_READS[-1]()
+    if RECORDING.before_read is not None:
+        RECORDING.before_read()
 
 
 def reading(f: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,11 +1,13 @@
-"""Caches of transformers: objects with tensors that calls take, change and return."""
+"""Caches of transformers, and data classes: objects with tensors that calls take, change and return."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
+from torch.utils import _pytree
 
 from .symbols import Symbol
 
@@ -14,7 +16,10 @@ _MODULES = frozenset(["transformers.cache_utils"])
 
 def is_container(x: Any) -> bool:
     """True for an object whose tensors are arguments and results of a compiled function."""
-    return type(x).__module__ in _MODULES and not isinstance(x, type)
+    kind = type(x)
+    if isinstance(x, type) or not hasattr(x, "__dict__"):
+        return False
+    return kind.__module__ in _MODULES or (dataclasses.is_dataclass(x) and kind not in _pytree.SUPPORTED_NODES)
 
 
 class Opened:

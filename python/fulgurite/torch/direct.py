@@ -26,7 +26,7 @@ from . import rules_images as _images  # noqa: F401
 from . import rules_layers as _layers  # noqa: F401
 from . import rules_linalg as _linalg  # noqa: F401
 from . import rules_numbers as _numbers  # noqa: F401
-from .calls import DTYPE, TORCH_DTYPE, function_call, method_call
+from .calls import DTYPE, RECORDING, TORCH_DTYPE, function_call, method_call
 from .symbols import Symbol, fix_sizes, metadata, with_values
 
 _make = torch.Tensor._make_wrapper_subclass
@@ -73,7 +73,9 @@ def unwrap(tree: Any) -> Any:
     if isinstance(tree, Proxy):
         return tree._fg
     if isinstance(tree, torch.Tensor):
-        return captured(tree) if tree.requires_grad and _captures else import_plain(tree)
+        if RECORDING.depth:
+            RECORDING.used.add(id(tree))
+        return captured(tree) if tree.requires_grad and RECORDING.depth else import_plain(tree)
     if isinstance(tree, (list, tuple)):
         return [unwrap(x) for x in tree] if type(tree) is not tuple else tuple(unwrap(x) for x in tree)
     if isinstance(tree, dict):
@@ -93,12 +95,9 @@ class Met(BaseException):
         self.tensors = tensors
 
 
-_captures: list[dict[int, Tensor]] = []  # by identity, of the function that is recorded
-
-
 def captured(tensor: torch.Tensor) -> Tensor:
     """The value that stands for such a tensor."""
-    found = _captures[-1].get(id(tensor))
+    found = RECORDING.captures.get(id(tensor))
     if found is None:
         import_plain(tensor)
         raise Met(tensor)
@@ -150,13 +149,10 @@ def decompositions() -> dict[Any, Any]:
     return _table
 
 
-_line: list[calls.At] = []  # of the graph's node that is recorded, where a graph is
-
-
 def user_line() -> calls.At:
     """The innermost line of Python that is neither ours nor PyTorch's."""
-    if _line:
-        return _line[-1]
+    if RECORDING.lines:
+        return RECORDING.lines[-1]
     frame: Any = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_INTERNAL):
         frame = frame.f_back
@@ -291,11 +287,14 @@ class Recorder(TorchFunctionMode):
     @staticmethod
     def _constant(func: Any, args: Any, kwargs: Any) -> Any:
         """A call that depends on no argument of the recorded function: PyTorch runs it once, while it is recorded."""
+        refusal = f"the numbers that {calls.whole_name(func)} draws would be the same in each call"
+        if kwargs.get("generator") is not None:
+            raise Unsupported(refusal)
         before = torch.get_rng_state()
         out = func(*args, **kwargs)
-        if kwargs.get("generator") is not None or not torch.equal(before, torch.get_rng_state()):
+        if not torch.equal(before, torch.get_rng_state()):
             torch.set_rng_state(before)
-            raise Unsupported(f"the numbers that {calls.whole_name(func)} draws would be the same in each call")
+            raise Unsupported(refusal)
         return out
 
     @staticmethod

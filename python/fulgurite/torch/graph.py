@@ -12,7 +12,7 @@ from torch.utils import _pytree
 from .. import _core
 from .._core import Function, Tensor, Unsupported
 from . import direct, functions  # noqa: F401  the table of functions is filled by its import
-from .calls import SCOPES, At, function_call, method_call, our_dtype, whole_name
+from .calls import RECORDING, SCOPES, At, function_call, method_call, our_dtype, whole_name
 from .structures import structure_of
 from .training import run, seed_from_torch, train
 
@@ -204,7 +204,7 @@ class Walker:
 
     @staticmethod
     def _call_as_torch(node: torch.fx.Node, args: Any, kwargs: Any) -> Any:
-        direct._line.append(source_of(node))
+        RECORDING.lines.append(source_of(node))
         try:
             with direct.Recorder():
                 return (
@@ -213,7 +213,7 @@ class Walker:
                     else getattr(args[0], node.target)(*args[1:], **kwargs)
                 )
         finally:
-            direct._line.pop()
+            RECORDING.lines.pop()
 
     def _attribute(self, target: str) -> Any:
         value: Any = self.module

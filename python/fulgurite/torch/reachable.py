@@ -1,18 +1,22 @@
-"""The tensors that a function reaches without arguments: in its closure, its globals, its defaults and the objects and
+"""Objects that a function reaches without arguments: in its closure, its globals, its defaults and the objects and
 modules among these."""
 
 from __future__ import annotations
 
+import argparse
+import collections
 import functools
+import sys
+import sysconfig
 import types
 from collections.abc import Iterator
 from typing import Any
 
 import torch
 
-from .direct import Proxy
-
 _LIMIT = 10_000  # objects that are looked at
+_FOREIGN = frozenset(["torch", "numpy", "fulgurite"])
+_STANDARD = sysconfig.get_path("stdlib")
 
 
 def _code_names(code: types.CodeType) -> Iterator[str]:
@@ -22,49 +26,35 @@ def _code_names(code: types.CodeType) -> Iterator[str]:
             yield from _code_names(constant)
 
 
-_CELL = object()  # in the place of a key: the holder is a variable of a closure
-Part = tuple[Any, Any, Any]  # (holder, key, what it holds); a holder of None holds it for good
-
-
-def _items(holder: Any) -> Iterator[Part]:
-    for key, value in list(holder.items() if isinstance(holder, dict) else enumerate(holder)):
-        yield holder, key, value
-
-
-def _parts_of_function(f: types.FunctionType) -> Iterator[Part]:
+def _parts_of_function(f: types.FunctionType) -> Iterator[Any]:
     for cell in f.__closure__ or ():
         try:
-            yield cell, _CELL, cell.cell_contents
+            yield cell.cell_contents
         except ValueError:  # a variable that has no value yet
             continue
-    for value in (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()):
-        yield None, None, value
+    yield from (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values())
     for name in _code_names(f.__code__):
         if name in f.__globals__:
-            yield f.__globals__, name, f.__globals__[name]
+            yield f.__globals__[name]
 
 
-def _parts(thing: Any) -> Iterator[Part]:
+def _parts(thing: Any) -> Iterator[Any]:
     if isinstance(thing, torch.nn.Module):
-        for value in (*thing.parameters(), *thing.buffers()):
-            yield None, None, value
+        yield from (*thing.parameters(), *thing.buffers())
         for part in thing.modules():
-            yield from _items(vars(part))
+            yield from vars(part).values()
     elif isinstance(thing, types.FunctionType):
         yield from _parts_of_function(thing)
     elif isinstance(thing, types.MethodType):
-        for value in (thing.__self__, thing.__func__):
-            yield None, None, value
+        yield from (thing.__self__, thing.__func__)
     elif isinstance(thing, functools.partial):
-        for value in (thing.func, *thing.args, *thing.keywords.values()):
-            yield None, None, value
-    elif isinstance(thing, (dict, list)):
-        yield from _items(thing)
-    elif isinstance(thing, (tuple, set, frozenset)):
-        for value in thing:
-            yield None, None, value
+        yield from (thing.func, *thing.args, *thing.keywords.values())
+    elif isinstance(thing, dict):
+        yield from list(thing.values())
+    elif isinstance(thing, (list, tuple, set, frozenset)):
+        yield from list(thing)
     elif _is_users_object(thing):
-        yield from _items(vars(thing))
+        yield from list(vars(thing).values())
 
 
 def _is_users_object(thing: Any) -> bool:
@@ -72,53 +62,71 @@ def _is_users_object(thing: Any) -> bool:
     return hasattr(thing, "__dict__") and not isinstance(thing, (type, types.ModuleType)) and own != "torch"
 
 
-def _tensors(target: Any) -> Iterator[Part]:
-    """The tensors that `target`, a function, a module or an object, reaches, each of their places once."""
-    seen: set[int] = set()
-    places: set[tuple[int, Any]] = set()
-    waiting: list[Part] = [(None, None, target)]
-    if isinstance(target, torch.nn.Module):
-        waiting.append((None, None, target.forward))
-    while waiting and len(seen) < _LIMIT:
-        holder, key, thing = waiting.pop()
-        if isinstance(thing, torch.Tensor):
-            place = (id(holder), key) if holder is not None else (id(thing), None)
-            if place not in places:
-                places.add(place)
-                yield holder, key, thing
-        elif id(thing) not in seen:
-            seen.add(id(thing))
-            waiting += _parts(thing)
-
-
 def tensors_with_gradient(target: Any) -> list[torch.Tensor]:
-    """The tensors that need a gradient among those that `target` reaches; each once."""
-    return list({id(t): t for _, _, t in _tensors(target) if t.requires_grad}.values())
+    """The tensors that need a gradient among those that `target`, a function, a module or an object, reaches; each
+    once."""
+    seen: set[int] = set()
+    found: list[torch.Tensor] = []
+    waiting: list[Any] = [target]
+    if isinstance(target, torch.nn.Module):
+        waiting.append(target.forward)
+    while waiting and len(seen) < _LIMIT:
+        thing = waiting.pop()
+        if id(thing) in seen:
+            continue
+        seen.add(id(thing))
+        if not isinstance(thing, torch.Tensor):
+            waiting += _parts(thing)
+        elif thing.requires_grad:
+            found.append(thing)
+    return found
 
 
-class Bindings:
-    """Names outside of a function that are bound to tensors: variables of its closure, globals, attributes."""
+def is_foreign(thing: Any) -> bool:
+    """Returns True of the objects of Python's library, of PyTorch and of NumPy, but for layers and plain holders of
+    attributes: what these hold is not of the function."""
+    if isinstance(thing, (torch.nn.Module, argparse.Namespace, types.SimpleNamespace)):
+        return False
+    if isinstance(thing, types.ModuleType):
+        name = thing.__name__
+    else:
+        kind = thing if isinstance(thing, (type, types.FunctionType)) else type(thing)
+        name = getattr(kind, "__module__", None) or ""
+    root = name.split(".")[0]
+    return root in _FOREIGN or (root in sys.stdlib_module_names and _is_standard(root))
 
-    def __init__(self, target: Any) -> None:
-        stores = (
-            {id(s) for part in target.modules() for s in (part._parameters, part._buffers)}
-            if isinstance(target, torch.nn.Module)
-            else set()
-        )  # of what is looked up anew at each call
-        self.parts = [
-            (h, k, t)
-            for h, k, t in _tensors(target)
-            if h is not None and id(h) not in stores and not isinstance(t, Proxy)
-        ]
 
-    def find_changed(self) -> str:
-        """A name that is bound to another tensor, or to none; empty if there is none. A value of a recording does not
-        count: the recorded function binds it."""
-        for holder, key, tensor in self.parts:
-            try:
-                now = holder.cell_contents if key is _CELL else holder[key]
-            except (ValueError, LookupError):
-                now = None
-            if now is not tensor and not isinstance(now, Proxy):
-                return "a variable" if key is _CELL else str(key)
-        return ""
+def _is_standard(name: str) -> bool:
+    file = getattr(sys.modules.get(name), "__file__", None)
+    return file is None or file.startswith(_STANDARD)
+
+
+def holders_of(thing: Any) -> Iterator[tuple[Any, bool]]:
+    """(what holds values that may be exchanged, True if these are attributes), of one object: dictionaries, lists,
+    variables of closures, classes."""
+    if isinstance(thing, (dict, list, set, collections.deque)):
+        yield thing, False
+    elif isinstance(thing, (tuple, frozenset)):
+        for value in thing:
+            yield from holders_of(value)
+    elif isinstance(thing, types.MethodType):
+        yield from holders_of(thing.__self__)
+        yield from holders_of(thing.__func__)
+    elif isinstance(thing, functools.partial):
+        for value in (thing.func, *thing.args, *thing.keywords.values()):
+            yield from holders_of(value)
+    elif isinstance(thing, types.FunctionType):
+        if not is_foreign(thing):
+            for cell in thing.__closure__ or ():
+                yield cell, False
+            for value in (*(thing.__defaults__ or ()), *(thing.__kwdefaults__ or {}).values()):
+                yield from holders_of(value)
+            if vars(thing):
+                yield vars(thing), True
+    elif isinstance(thing, (type, types.ModuleType)):
+        if not is_foreign(thing):
+            yield thing, True
+    elif hasattr(thing, "__dict__") and not isinstance(thing, torch.Tensor) and not is_foreign(thing):
+        yield vars(thing), True
+        if not is_foreign(type(thing)):
+            yield type(thing), True

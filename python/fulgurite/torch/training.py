@@ -60,7 +60,11 @@ def train(function: _core.Function, arguments: list[Any], members: list[Any]) ->
     tensors = [x for x in arguments if isinstance(x, torch.Tensor)] + members
     needs = bytes(t.requires_grad for t in tensors)
     numbers = [None if isinstance(x, torch.Tensor) else x for x in arguments]
-    return list(_Forward.apply(function, numbers, needs, *tensors))
+    same: dict[int, int] = {}
+    results = list(_Forward.apply(function, numbers, needs, same, *tensors))
+    for i, place in same.items():
+        results[i] = tensors[place]
+    return results
 
 
 def _for_hooks(gradient: Any, tensor: torch.Tensor) -> Any:
@@ -72,7 +76,10 @@ def _for_hooks(gradient: Any, tensor: torch.Tensor) -> Any:
 
 class _Forward(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, function: _core.Function, numbers: list[Any], needs: bytes, *tensors: Any) -> Any:
+    def forward(
+        ctx: Any, function: _core.Function, numbers: list[Any], needs: bytes, same: dict[int, int], *tensors: Any
+    ) -> Any:
+        """`same` gets the results that are arguments, by place: what is not written is returned as it is."""
         given = iter(tensors)
         arguments = [next(given) if x is None else x for x in numbers]
         results, saved, backward, carries, written = function.forward(arguments, list(given), needs)
@@ -80,6 +87,9 @@ class _Forward(torch.autograd.Function):
             increment_version(tensors[place])
         if written:
             ctx.mark_dirty(*[tensors[p] for p in written if any(tensors[p] is r for r in results)])
+        places = {id(t): i for i, t in enumerate(tensors) if i not in written}
+        same.update((i, places[id(r)]) for i, r in enumerate(results) if id(r) in places)
+        results = [None if i in same else r for i, r in enumerate(results)] if same else results
         ctx.backward_program, ctx.needs = backward, needs
         ctx.inputs = [t for t, n in zip(tensors, needs) if n]
         ctx.set_materialize_grads(False)
@@ -92,7 +102,7 @@ class _Forward(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:
         if ctx.backward_program is None:
-            return (None,) * (3 + len(ctx.needs))
+            return (None,) * (4 + len(ctx.needs))
         saved = ctx.saved_tensors
         if torch.is_grad_enabled():  # create_graph: the gradients are a function of their own
             found = _Derivative.apply(
@@ -103,7 +113,7 @@ class _Forward(torch.autograd.Function):
             if not _keeps_graph():
                 ctx.maybe_clear_saved_tensors()
         gradients = iter([_for_hooks(g, t) for g, t in zip(found, ctx.inputs)])
-        return (None, None, None, *[next(gradients) if n else None for n in ctx.needs])
+        return (None, None, None, None, *[next(gradients) if n else None for n in ctx.needs])
 
 
 class _Derivative(torch.autograd.Function):

@@ -31,7 +31,7 @@ def compiled(model, way, dynamic=False):
     fulgurite.torch.reset()
     if way == "compile":
         return torch.compile(model, backend="fulgurite", dynamic=dynamic or None)
-    return fg.jit(model, cache="symbolic values") if dynamic else fg.jit(model)
+    return fg.jit(model, cache="symbolic values" if dynamic else "constant values", fallback="error")
 
 
 def fallbacks(function, way, inputs):

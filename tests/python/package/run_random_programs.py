@@ -218,7 +218,7 @@ def compilers(executors):
     """The ways of compiling a function."""
     options = {"quiet": True, "executors": executors}
     return {
-        "jit": lambda f: fg.jit(f, executors=executors),
+        "jit": lambda f: fg.jit(f, executors=executors, fallback="error"),
         "compile": lambda f: torch.compile(f, backend="fulgurite", options=options),
     }
 

@@ -29,7 +29,7 @@ def test_training_and_inference_as_in_eager(torch, name, way):
     model, inputs = made(name)
     model.train()
     reference = copy.deepcopy(model)
-    f = fg.jit(model) if way == "jit" else torch.compile(model, backend="fulgurite")
+    f = fg.jit(model, fallback="error") if way == "jit" else torch.compile(model, backend="fulgurite")
     loss, expected = f(**inputs).loss, reference(**inputs).loss
     assert loss.item() == pytest.approx(expected.item(), rel=1e-6)
     loss.backward()
@@ -53,7 +53,7 @@ def test_training_and_inference_as_in_eager(torch, name, way):
 def test_a_cache_is_changed_as_in_eager(torch, name, way):
     model, inputs = made(name)
     model.eval()
-    f = fg.jit(model) if way == "jit" else torch.compile(model, backend="fulgurite")
+    f = fg.jit(model, fallback="error") if way == "jit" else torch.compile(model, backend="fulgurite")
     caches = [transformers.DynamicCache(config=model.config) for _ in range(2)]
     ids = inputs["input_ids"]
     with torch.no_grad():

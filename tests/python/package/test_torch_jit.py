@@ -176,11 +176,11 @@ def test_dtypes_autocast_and_strides(torch):
 
 def test_what_is_not_ours_is_named(torch):
     with pytest.raises(fg.Unsupported, match="complex"):
-        fg.jit(lambda x: x * 2)(torch.ones(2, dtype=torch.complex64))
+        fg.jit(lambda x: x * 2, fallback="error")(torch.ones(2, dtype=torch.complex64))
     with pytest.raises(fg.Unsupported, match="meta"):
-        fg.jit(lambda x: x * 2)(torch.ones(2, device="meta"))
+        fg.jit(lambda x: x * 2, fallback="error")(torch.ones(2, device="meta"))
     with pytest.raises(fg.Unsupported):
-        fg.jit(lambda x: x * 2)(torch.eye(2).to_sparse())
+        fg.jit(lambda x: x * 2, fallback="error")(torch.eye(2).to_sparse())
     with pytest.raises(KeyError):
         fg.jit(lambda x: {}[x.shape])(torch.ones(2))
 
@@ -225,9 +225,9 @@ def test_windows_by_as_strided(torch):
     expected.sum().backward()
     assert torch.allclose(x.grad, y.grad)
     with pytest.raises(fg.Unsupported, match="as_strided with a storage_offset"):
-        fg.jit(lambda x: x.as_strided((2,), (1,), 1))(y)
+        fg.jit(lambda x: x.as_strided((2,), (1,), 1), fallback="error")(y)
     with pytest.raises(fg.Unsupported, match="as_strided of several dimensions"):
-        fg.jit(lambda x: x.as_strided((2,), (1,)))(torch.ones(2, 2))
+        fg.jit(lambda x: x.as_strided((2,), (1,)), fallback="error")(torch.ones(2, 2))
 
 
 def test_losses_and_pools_of_single_samples(torch):

@@ -1,0 +1,311 @@
+"""Python values that a function reads and changes besides its arguments: variables, attributes, lists that they hold.
+
+def forward(self, x):
+    self.steps += 1            # read and changed: the program recorded at 0 holds at 0, and sets 1
+    return x * self.scale      # read: the program holds as long as `scale` is what it was
+"""
+
+from __future__ import annotations
+
+import collections
+import random
+import sys
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch.utils import _pytree
+
+from .._core import Unsupported
+from .direct import Proxy
+from .executed_code import ExecutedCode
+from .reachable import holders_of, is_foreign
+from .symbols import Symbol
+
+# The ways to find a present value, as src/guards.cpp numbers them.
+ITEM, ELEMENT, CELL, LENGTH, ATTRIBUTE, TYPE_OF_ITEM = range(6)
+Guard = tuple[int, Any, Any, Any]  # (how, holder, key, value)
+
+_ABSENT: Any = object()
+_MANY_ITEMS = 1_000  # of longer lists and dictionaries the length alone is looked at
+_MANY_HOLDERS = 10_000
+_PLAIN = (int, float, str, type(None), torch.dtype)
+_SIZED = (dict, list, set, collections.deque)
+# A layer's own dictionaries are looked into; they are not exchanged.
+_OF_LAYERS = frozenset(vars(torch.nn.Module())) - {"training"}
+NAMED = (type, types.ModuleType)  # of these the plain values alone are looked at
+
+
+def _contents(holder: Any) -> dict[Any, Any]:
+    """The values of a holder, by key."""
+    if isinstance(holder, types.CellType):
+        try:
+            return {None: holder.cell_contents}
+        except ValueError:  # a variable that has no value yet
+            return {}
+    if isinstance(holder, NAMED):
+        return {k: v for k, v in vars(holder).items() if isinstance(v, _PLAIN) and not k.startswith("__")}
+    if len(holder) > _MANY_ITEMS:
+        return {}
+    if isinstance(holder, dict):
+        return dict(holder)
+    return dict(enumerate(holder)) if isinstance(holder, (list, collections.deque)) else {None: set(holder)}
+
+
+def _replace(holder: Any, values: dict[Any, Any], gone: list[Any]) -> None:
+    """Changes a holder's contents: of dictionaries, classes and modules by key, of others all of them."""
+    if isinstance(holder, types.CellType):
+        if values:
+            holder.cell_contents = values[None]
+        elif gone:
+            del holder.cell_contents
+    elif isinstance(holder, NAMED):
+        for key, value in values.items():
+            setattr(holder, key, value)
+        for key in gone:
+            delattr(holder, key)
+    elif isinstance(holder, dict):
+        # A subclass may refuse what its own methods are not used for.
+        kind: Any = collections.OrderedDict if isinstance(holder, collections.OrderedDict) else dict
+        for key, value in values.items():
+            kind.__setitem__(holder, key, value)
+        for key in gone:
+            if key in holder:
+                kind.__delitem__(holder, key)
+    else:
+        holder.clear()
+        if isinstance(holder, set):
+            holder.update(values.get(None, ()))
+        else:
+            holder.extend(values.values())
+
+
+def _objects(contents: dict[Any, Any]) -> list[Any]:
+    """The values among a holder's contents that may hold others."""
+    values = [*contents[None]] if isinstance(contents.get(None), set) else contents.values()
+    return [v for v in values if not isinstance(v, (*_PLAIN, torch.Tensor))]
+
+
+class _Record:
+    """A holder, and its contents before."""
+
+    def __init__(self, holder: Any, is_attributes: bool, contents: dict[Any, Any]) -> None:
+        self.holder, self.is_attributes, self.before = holder, is_attributes, contents
+        self.length = len(holder) if isinstance(holder, _SIZED) else 0
+        self.is_whole = True  # False: of a module's globals, those that functions name
+
+    def now(self) -> dict[Any, Any]:
+        """Its contents at present."""
+        if self.is_whole:
+            return _contents(self.holder)
+        return {k: self.holder[k] for k in self.before if k in self.holder}
+
+    def changed(self) -> list[Any]:
+        """The keys whose values are others."""
+        before, now = self.before, self.now()
+        if isinstance(self.holder, set):
+            return [None] if before != now else []
+        return [k for k in {**before, **now} if before.get(k, _ABSENT) is not now.get(k, _ABSENT)]
+
+
+class Effect:
+    """A change of a holder that each call repeats. Values may contain results of the call, by their places."""
+
+    def __init__(self, holder: Any, values: dict[Any, Any], gone: list[Any], is_old: Callable[[Any], bool]) -> None:
+        self.holder, self.gone = holder, gone
+        self.leaves: list[Any]
+        self.leaves, self.spec = _pytree.tree_flatten(values, is_leaf=is_old)
+
+    def apply(self, results: list[Any]) -> None:
+        """Changes the holder."""
+        leaves = [results[x.place] if isinstance(x, Result) else x for x in self.leaves]
+        _replace(self.holder, _pytree.tree_unflatten(leaves, self.spec), self.gone)
+
+
+class Result:
+    """Stands in an effect for a result of the call."""
+
+    def __init__(self, place: int) -> None:
+        self.place = place
+
+
+class Surroundings:
+    """A scope in which a function is recorded. `roots`: what it reaches is looked at. `stores`: the dictionaries with
+    the parameters and buffers, which calls look up anew."""
+
+    def __init__(self, roots: list[Any], stores: list[dict[str, Any]]) -> None:
+        self.roots, self.stores = roots, {id(s) for s in stores}
+        self.records: dict[int, _Record] = {}
+        self.changes: dict[int, list[Any]] = {}  # the keys, by the identity of their holder
+        self.code = ExecutedCode(self._add_globals)
+        self._add(roots)
+
+    def __enter__(self) -> Surroundings:
+        self.generators = _generator_states()
+        self.code.__enter__()
+        return self
+
+    def __exit__(self, *failure: Any) -> None:
+        self.code.__exit__(*failure)
+        if failure[0] is not None:
+            self.restore()
+
+    def restore(self) -> None:
+        """Undoes the changes."""
+        for record in self.records.values():
+            if changed := record.changed():
+                by_key = isinstance(record.holder, (dict, *NAMED))
+                values = {k: v for k, v in record.before.items() if not by_key or k in changed}
+                _replace(record.holder, values, [k for k in changed if k not in record.before])
+        _set_generator_states(self.generators)
+
+    def _add(self, values: list[Any]) -> None:
+        waiting = list(values)
+        while waiting and len(self.records) < _MANY_HOLDERS:
+            for holder, is_attributes in holders_of(waiting.pop()):
+                if id(holder) not in self.records:
+                    record = self.records[id(holder)] = _Record(holder, is_attributes, _contents(holder))
+                    waiting += _objects(record.before)
+
+    def _add_globals(self, names: tuple[str, ...], names_of: dict[str, Any]) -> None:
+        found = {name: names_of[name] for name in names if name in names_of}
+        if not found:
+            return
+        record = self.records.get(id(names_of))
+        if record is None:
+            record = self.records[id(names_of)] = _Record(names_of, False, {})
+            record.is_whole = False
+        new = {k: v for k, v in found.items() if k not in record.before}
+        record.before.update(new)
+        self._add([v for v in _objects(new) if not is_foreign(v)])
+
+    def effects(self, value_of: Callable[[Any], Any], results: list[Any]) -> list[Effect]:
+        """The changes, whose recorded values are added to `results`; the holders have their contents from before
+        again."""
+        if _generator_states() != self.generators:
+            raise Unsupported("numbers of a generator of Python or NumPy, which would be the same in each call")
+        found = []
+        for record in self.records.values():
+            if keys := record.changed():
+                self.changes[id(record.holder)] = keys
+                now = record.now()
+                by_key = isinstance(record.holder, (dict, *NAMED))
+                values = {k: v for k, v in now.items() if not by_key or k in keys}
+                effect = Effect(record.holder, values, [k for k in keys if k not in now], self._is_old)
+                effect.leaves = [_stand_in(leaf, value_of, results) for leaf in effect.leaves]
+                found.append(effect)
+        self.restore()
+        return found
+
+    def _is_old(self, value: Any) -> bool:
+        """Returns True of a holder that was there before, whose own changes are told apart."""
+        return id(value) in self.records
+
+    def guards(self, used: set[int]) -> list[Guard]:
+        """A guard for each value that the function may have read. `used`: the identities of the tensors that operators
+        were given."""
+        found: list[Guard] = []
+        seen: set[int] = set()
+        names = self.code.names()
+        waiting = list(self.roots)
+        for record in [r for r in self.records.values() if not r.is_whole]:
+            seen.add(id(record.holder))
+            found += self._of_record(record, record.before, used)
+            waiting += [v for v in _objects(record.before) if not is_foreign(v)]
+        while waiting:
+            for holder, _ in holders_of(waiting.pop()):
+                record = self.records.get(id(holder))
+                if record is None or id(holder) in seen:
+                    continue
+                seen.add(id(holder))
+                is_open = names is None or not (record.is_attributes or isinstance(holder, NAMED))
+                kept = record.before if is_open else {k: v for k, v in record.before.items() if k in names}
+                found += self._of_record(record, kept, used)
+                waiting += _objects(kept)
+        return found
+
+    def _of_record(self, record: _Record, kept: dict[Any, Any], used: set[int]) -> Iterator[Guard]:
+        holder = record.holder
+        is_store = id(holder) in self.stores
+        if isinstance(holder, _SIZED) and record.is_whole and not record.is_attributes:
+            yield LENGTH, holder, None, record.length
+        if isinstance(holder, (set, collections.deque)):
+            return
+        how = {types.CellType: CELL, list: ELEMENT}.get(type(holder), ATTRIBUTE if isinstance(holder, NAMED) else ITEM)
+        changed = self.changes.get(id(holder), ())
+        for key, value in kept.items():
+            if isinstance(value, (Proxy, types.ModuleType)) or (is_store and value is not None):
+                continue
+            if record.is_attributes and key in _OF_LAYERS and isinstance(value, dict):
+                continue
+            if key in changed and isinstance(holder, dict) and not self._is_read(key, value, used):
+                if isinstance(value, torch.Tensor):
+                    yield TYPE_OF_ITEM, holder, key, type(value)
+                continue
+            yield how, holder, key, value
+
+    def _is_read(self, key: Any, value: Any, used: set[int]) -> bool:
+        """True if what a name was bound to before the function changed it may have been read."""
+        return id(value) in used if isinstance(value, torch.Tensor) else self.code.loads(key)
+
+
+def _stand_in(leaf: Any, value_of: Callable[[Any], Any], results: list[Any]) -> Any:
+    """The stand-in for a value in an effect: of a recorded one its place among the results."""
+    if isinstance(leaf, (Proxy, Symbol)):
+        results.append(value_of(leaf))
+        return Result(len(results) - 1)
+    if _reaches_value(leaf):
+        raise Unsupported(f"an object of type {type(leaf).__name__} with tensors, which the function makes and keeps")
+    return leaf
+
+
+def _reaches_value(thing: Any) -> bool:
+    waiting, seen = [thing], set()
+    while waiting and len(seen) < _MANY_ITEMS:
+        for holder, _ in holders_of(waiting.pop()):
+            if id(holder) in seen:
+                continue
+            seen.add(id(holder))
+            contents = _contents(holder)
+            if any(isinstance(v, (Proxy, Symbol)) for v in contents.values()):
+                return True
+            waiting += _objects(contents)
+    return False
+
+
+def _generator_states() -> tuple[Any, ...]:
+    states: list[Any] = [random.getstate()]
+    if "numpy" in sys.modules:
+        kind, keys, *rest = sys.modules["numpy"].random.get_state()
+        states.append((kind, keys.tobytes(), *rest))
+    return tuple(states)
+
+
+def _set_generator_states(states: tuple[Any, ...]) -> None:
+    random.setstate(states[0])
+    if len(states) > 1:
+        numpy = sys.modules["numpy"]
+        kind, keys, *rest = states[1]
+        numpy.random.set_state((kind, numpy.frombuffer(keys, dtype=numpy.uint32), *rest))
+
+
+def at_present(guard: Guard) -> Guard:
+    """The guard for what Python holds now."""
+    how, holder, key, value = guard
+    if how == LENGTH:
+        return how, holder, key, len(holder)
+    if how == ATTRIBUTE:
+        return how, holder, key, getattr(holder, key, None)
+    found = _contents(holder).get(key if how != CELL else None)
+    return how, holder, key, type(found) if how == TYPE_OF_ITEM else found
+
+
+def name_of(guard: Guard) -> str:
+    """The name of what a guard looks at."""
+    how, holder, key, _ = guard
+    if how == CELL:
+        return "a variable of the closure"
+    if how == LENGTH:
+        return f"the length of a {type(holder).__name__}"
+    return f"an element of a {type(holder).__name__}" if how == ELEMENT else str(key)

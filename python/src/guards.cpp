@@ -1,0 +1,76 @@
+// The check of what a compiled function has read in Python besides its arguments, which each call makes.
+#include <cstring>
+
+#include "bridge.h"
+
+namespace fulgurite_python {
+
+namespace {
+
+/// How a guard finds the present value; fulgurite/torch/surroundings.py has the same numbers.
+enum class GuardKind : uint8_t { item, element, cell, length, attribute, type_of_item };
+
+struct Decref {
+  void operator()(PyObject* object) const { Py_DECREF(object); }
+};
+using Owned = std::unique_ptr<PyObject, Decref>;
+
+PyObject* borrowed_item(PyObject* dict, PyObject* key) {
+  PyObject* const found = PyDict_GetItemWithError(dict, key);
+  if (!found && PyErr_Occurred()) throw nb::python_error();
+  return found;
+}
+
+PyObject* attribute(PyObject* object, PyObject* name) {
+  PyObject* const found = PyObject_GetAttr(object, name);
+  if (!found) PyErr_Clear();
+  return found;
+}
+
+/// The same object, or a number or text of the same type and value; zeros of different signs differ.
+bool is_same(PyObject* a, PyObject* b) {
+  if (a == b) return true;
+  if (!a || Py_TYPE(a) != Py_TYPE(b)) return false;
+  if (PyFloat_CheckExact(a)) {
+    const double x = PyFloat_AsDouble(a), y = PyFloat_AsDouble(b);
+    return std::memcmp(&x, &y, sizeof x) == 0;
+  }
+  return (PyLong_CheckExact(a) || PyUnicode_CheckExact(a)) && PyObject_RichCompareBool(a, b, Py_EQ) == 1;
+}
+
+bool holds(PyObject* guard) {
+  static PyObject* const contents = PyUnicode_InternFromString("cell_contents");
+  PyObject *const holder = PyTuple_GetItem(guard, 1), *const key = PyTuple_GetItem(guard, 2);
+  PyObject* const value = PyTuple_GetItem(guard, 3);
+  switch (GuardKind(PyLong_AsLong(PyTuple_GetItem(guard, 0)))) {
+    case GuardKind::item: return is_same(borrowed_item(holder, key), value);
+    case GuardKind::element: {
+      const Py_ssize_t i = PyLong_AsSsize_t(key);
+      return i < PyList_Size(holder) && is_same(PyList_GetItem(holder, i), value);
+    }
+    case GuardKind::cell: return is_same(Owned(attribute(holder, contents)).get(), value);
+    case GuardKind::length: return PyObject_Size(holder) == PyLong_AsSsize_t(value);
+    case GuardKind::attribute: return is_same(Owned(attribute(holder, key)).get(), value);
+    case GuardKind::type_of_item: {
+      PyObject* const now = borrowed_item(holder, key);
+      return now && reinterpret_cast<PyObject*>(Py_TYPE(now)) == value;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+void bind_guards(nb::module_& m) {
+  m.def(
+      "first_changed",
+      [](nb::list guards) -> Py_ssize_t {
+        const Py_ssize_t count = PyList_Size(guards.ptr());
+        for (Py_ssize_t i = 0; i < count; ++i)
+          if (!holds(PyList_GetItem(guards.ptr(), i))) return i;
+        return -1;
+      },
+      nb::arg("guards"), "The place of the first guard, (how, holder, key, value), that does not hold; -1 of none.");
+}
+
+}  // namespace fulgurite_python

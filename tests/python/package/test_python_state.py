@@ -1,0 +1,232 @@
+"""Python values that functions of PyTorch read and change besides their arguments, under `fulgurite.jit`."""
+
+import argparse
+import dataclasses
+import random
+
+import fulgurite as fg
+import numpy as np
+import pytest
+
+factor = 1.0
+
+
+class Settings:
+    offset = 0.5
+
+
+def agree(torch, f, compiled, calls, twin=None):
+    """Compares calls one by one; `twin` is what eager mode calls if `f` keeps something."""
+    for args in calls:
+        expected, found = (twin or f)(*args), compiled(*args)
+        assert torch.allclose(expected, found), (args, expected, found)
+
+
+def test_numbers_that_are_read_are_followed(torch):
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale, self.flags, self.sizes = 2.0, {"shift": 1}, [3, 4]
+            self.options = argparse.Namespace(power=2)
+
+        def forward(self, x):
+            y = x**self.options.power * self.scale + self.flags["shift"] + self.sizes[0]
+            return y * factor + Settings.offset
+
+    global factor
+    model, x = Model(), torch.rand(3)
+    compiled = fg.jit(model, fallback="error")
+    agree(torch, model, compiled, [(x,), (x,)])
+    first = compiled.last
+    changes = [
+        lambda: setattr(model, "scale", 3.0),
+        lambda: model.flags.update(shift=5),
+        lambda: model.sizes.__setitem__(0, 7),
+        lambda: setattr(model.options, "power", 3),
+        lambda: globals().update(factor=4.0),
+        lambda: setattr(Settings, "offset", 1.5),
+    ]
+    for change in changes:
+        change()
+        agree(torch, model, compiled, [(x,), (x,)])
+    factor, Settings.offset, model.scale, model.flags["shift"], model.sizes[0], model.options.power = 1, 0.5, 2, 1, 3, 2
+    agree(torch, model, compiled, [(x,)])
+    factor, model.scale = 1.0, 2.0
+    agree(torch, model, compiled, [(x,)])
+    assert compiled.last is first  # programs are kept
+
+
+def test_numbers_that_are_not_read_do_not_matter(torch):
+    class Trainer:
+        def __init__(self):
+            self.scale, self.epoch, self.log = 2.0, 0, []
+
+        def loss(self, x):
+            return (x * self.scale).sum()
+
+    trainer = Trainer()
+    compiled = fg.jit(trainer.loss)
+    for epoch in range(20):
+        trainer.epoch = epoch
+        trainer.log.append(compiled(torch.ones(3)).item())
+    assert trainer.log == [6.0] * 20 and compiled.torch_calls.changes == 0
+
+
+def test_what_a_function_changes_is_changed_in_each_call(torch):
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("mean", torch.zeros(4))
+            self.layer, self.calls, self.latest, self.shape = torch.nn.Linear(4, 4), 0, None, None
+
+        def forward(self, x):
+            self.calls = (self.calls + 1) % 3
+            self.mean = self.mean * 0.9 + x.mean(0) * 0.1
+            self.latest = {"input": x * 1, "sizes": [len(x)]}
+            self.shape = x.shape
+            return self.layer(x) * self.calls + self.mean
+
+    torch.manual_seed(0)
+    model, twin = Model(), Model()
+    twin.load_state_dict(model.state_dict())
+    compiled = fg.jit(model, fallback="error")
+    for step in range(12):
+        x = torch.randn(2 + step % 2, 4)
+        agree(torch, model, compiled, [(x,)], twin)
+        assert model.calls == twin.calls and model.shape == twin.shape and torch.allclose(model.mean, twin.mean)
+        assert torch.equal(model.latest["input"], x) and model.latest["sizes"] == [len(x)]
+    assert type(model.mean) is type(model.latest["input"]) is torch.Tensor
+    assert [name for name, _ in model.named_buffers()] == ["mean"]
+
+
+def test_lists_and_variables_that_a_function_changes(torch):
+    kept, count = [], 0
+
+    def f(x):
+        nonlocal count
+        count += 1
+        kept.append(x.sum())
+        return sum(kept) * count
+
+    def twin(x):
+        twin.count += 1
+        twin.kept.append(x.sum())
+        return sum(twin.kept) * twin.count
+
+    twin.kept, twin.count = [], 0
+    with pytest.warns(UserWarning, match="changed 8 times"):
+        agree(torch, f, fg.jit(f), [(torch.full((2,), float(i)),) for i in range(12)], twin)
+    assert count == 12 and torch.equal(torch.stack(kept), torch.stack(twin.kept))
+
+    def adds(x, found):
+        found.append(x * 2)
+        return x
+
+    found = []
+    x = torch.ones(2)
+    fg.jit(adds)(x, found)
+    assert len(found) == 1 and torch.equal(found[0], x * 2)
+
+
+def test_layers_and_hooks_that_are_exchanged_are_seen(torch):
+    model = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Dropout(0.5), torch.nn.ReLU())
+    model.eval()
+    compiled, x = fg.jit(model, fallback="error"), torch.randn(2, 3)
+    agree(torch, model, compiled, [(x,), (x,)])
+    model[2] = torch.nn.Tanh()
+    agree(torch, model, compiled, [(x,)])
+    handle = model[0].register_forward_hook(lambda module, inputs, out: out * 2)
+    agree(torch, model, compiled, [(x,)])
+    handle.remove()
+    model[0].bias = None
+    agree(torch, model, compiled, [(x,)])
+    model[0].bias = torch.nn.Parameter(torch.ones(3))
+    agree(torch, model, compiled, [(x,)])
+    model.train()
+    assert (compiled(torch.ones(50, 3)) == 0).any()
+    model.eval()
+    agree(torch, model, compiled, [(x,)])
+
+
+def test_numbers_drawn_by_python_are_drawn_in_each_call(torch):
+    for draw in (random.random, np.random.rand, lambda: random.Random(3).random() + random.uniform(0, 1)):
+        compiled = fg.jit(lambda x, draw=draw: x * draw())
+        random.seed(1), np.random.seed(1)
+        found = [compiled(torch.ones(())).item() for _ in range(3)]
+        random.seed(1), np.random.seed(1)
+        assert found == pytest.approx([float(draw()) for _ in range(3)])
+
+
+def test_what_cannot_be_recorded_is_run_by_pytorch(torch, capfd):
+    import fulgurite.torch as backend
+
+    def spectrum(x):
+        return torch.fft.rfft(x).abs()
+
+    def slope(x):
+        x = x.detach().requires_grad_()
+        return torch.autograd.grad((x**3).sum(), x)[0]
+
+    def lists(x):
+        return torch.tensor(x.tolist()) * 2
+
+    def hooked(x):
+        y = x.requires_grad_() * 2
+        y.register_hook(lambda gradient: gradient * 3)
+        return y.sum()
+
+    x = torch.rand(4)
+    for f in (spectrum, slope, lists, hooked):
+        compiled = fg.jit(f)
+        agree(torch, f, compiled, [(x.clone(),), (x.clone(),)])
+        assert capfd.readouterr().err.count(f"<fulgurite.jit of {f.__name__}> runs on PyTorch: ") == 1
+        with pytest.raises((fg.Error, RuntimeError)):
+            fg.jit(f, fallback="error")(x.clone())
+    assert "spectrum" in backend.report()
+    with pytest.raises(RuntimeError, match="shape"):  # an error of the function is one
+        fg.jit(lambda x: x.view(7))(x)
+    with pytest.raises(ValueError, match="mine"):
+        fg.jit(lambda x: (_ for _ in ()).throw(ValueError("mine")))(x)
+    with pytest.raises(fg.Error, match="there are eager, error"):
+        fg.jit(spectrum, fallback="inductor")
+
+
+def test_a_failed_recording_changes_nothing(torch):
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.calls, self.seen = 0, []
+
+        def forward(self, x):
+            self.calls += 1
+            self.seen.append(x * 2)
+            return torch.fft.rfft(x).abs()
+
+    model = Model()
+    with pytest.raises(fg.Unsupported):
+        fg.jit(model, fallback="error")(torch.ones(4))
+    assert model.calls == 0 and model.seen == []
+    fg.jit(model)(torch.ones(4))
+    assert model.calls == 1 and torch.equal(model.seen[0], torch.full((4,), 2.0))
+
+
+@dataclasses.dataclass
+class Batch:
+    values: object
+    times: int
+
+
+def test_data_classes_are_arguments(torch):
+    compiled = fg.jit(lambda batch: batch.values * batch.times, fallback="error")
+    for times in (2, 3, 2):
+        batch = Batch(torch.rand(3, requires_grad=True), times)
+        out = compiled(batch)
+        out.sum().backward()
+        assert torch.equal(out, batch.values * times) and torch.all(batch.values.grad == times)
+
+
+def test_an_argument_that_is_returned_is_itself(torch):
+    compiled = fg.jit(lambda x, y: (x, y * 2, x))
+    for x in (torch.ones(2), torch.ones(2, requires_grad=True)):
+        first, product, third = compiled(x, torch.ones(2, requires_grad=True))
+        assert first is x and third is x and product.requires_grad
