@@ -260,6 +260,9 @@ def function_of(f: Any) -> Function:
         return f
     last = getattr(f, "last", None)
     if last is None:
+        reasons = getattr(getattr(f, "torch_calls", None), "announced", None)
+        if reasons:
+            raise _core.Error(f"PyTorch runs this function: {sorted(reasons)[0]}")
         raise _core.Error("the function was not called yet, or is none that fulgurite compiled")
     return last.function
 

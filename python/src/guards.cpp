@@ -8,7 +8,7 @@ namespace fulgurite_python {
 namespace {
 
 /// How a guard finds the present value; fulgurite/torch/surroundings.py has the same numbers.
-enum class GuardKind : uint8_t { item, element, cell, length, attribute, type_of_item };
+enum class GuardKind : uint8_t { item, element, cell, length, attribute, type_of_item, equal, no_item };
 
 struct Decref {
   void operator()(PyObject* object) const { Py_DECREF(object); }
@@ -46,7 +46,7 @@ bool holds(PyObject* guard) {
     case GuardKind::item: return is_same(borrowed_item(holder, key), value);
     case GuardKind::element: {
       const Py_ssize_t i = PyLong_AsSsize_t(key);
-      return i < PyList_Size(holder) && is_same(PyList_GetItem(holder, i), value);
+      return i < PyObject_Size(holder) && is_same(Owned(PySequence_GetItem(holder, i)).get(), value);
     }
     case GuardKind::cell: return is_same(Owned(attribute(holder, contents)).get(), value);
     case GuardKind::length: return PyObject_Size(holder) == PyLong_AsSsize_t(value);
@@ -55,6 +55,10 @@ bool holds(PyObject* guard) {
       PyObject* const now = borrowed_item(holder, key);
       return now && reinterpret_cast<PyObject*>(Py_TYPE(now)) == value;
     }
+    case GuardKind::equal:
+      return PyObject_RichCompareBool(holder, value, Py_EQ) == 1;
+    case GuardKind::no_item:
+      return !borrowed_item(holder, key);
   }
   return false;
 }

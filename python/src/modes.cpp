@@ -50,6 +50,7 @@ void bind_modes(nb::module_& m) {
   bind_manager<fg::EnableGrad>(m, "EnableGradScope");
   bind_manager<fg::AutocastScope>(m, "AutocastScope");
   bind_manager<fg::compiled_autograd::Scope>(m, "CompiledAutogradScope");
+  m.def("is_grad_enabled", [] { return fg::is_grad_enabled(); });
   m.def("no_grad", [] { return Manager<fg::NoGrad>([] { return std::make_unique<fg::NoGrad>(); }); });
   m.def("enable_grad", [] { return Manager<fg::EnableGrad>([] { return std::make_unique<fg::EnableGrad>(); }); });
   m.def(

@@ -55,12 +55,12 @@ def backend(
     if not reasons and (writer := _writes_into_history(module)) is not None:
         return _all_elsewhere(module, _reason_of_write(writer), fallback, quiet)
     if not reasons:
-        return _program(module, given)
+        return _program(module, torch.is_grad_enabled(), given)
     return _cut(module, reasons, fallback, min_part, quiet, given)
 
 
-def _program(module: torch.fx.GraphModule, options: dict[str, Any]) -> Program:
-    program = Program(module, **options)
+def _program(module: torch.fx.GraphModule, grad: bool, options: dict[str, Any]) -> Program:
+    program = Program(module, grad, **options)
     _programs.append(program)
     return program
 
@@ -163,6 +163,7 @@ def _cut(
     quiet: bool,
     options: dict[str, Any],
 ) -> Callable[..., Any]:
+    _add_autocast_regions(module.graph.nodes, reasons)
     described = _described(reasons)
     if fallback == "error":
         raise Unsupported("torch.compile: these calls have no operator:\n  " + "\n  ".join(described))
@@ -171,18 +172,67 @@ def _cut(
     places, is_ours = _parts(calls, reasons, min_part)
     if not any(is_ours):
         return _elsewhere(module, fallback)
+    modes = _gradient_modes(module.graph.nodes, places)
     split = split_module(module, module, lambda node: places.get(node, 0), keep_original_order=True)
     for name, part in list(split.named_children()):
         if not name.startswith("submod_"):
             continue
-        ours = is_ours[int(name.removeprefix("submod_"))]
+        place = int(name.removeprefix("submod_"))
+        ours = is_ours[place]
         if ours and (writer := _writes_into_history(part)) is not None:
             ours = False
             announce(f"a part runs on PyTorch ({fallback}): {_reason_of_write(writer)}", quiet)
-        compiled = _program(part, options) if ours else _elsewhere(part, fallback)
-        if compiled is not part:
-            setattr(split, name, _Callable(compiled))
-    return split
+        compiled = (
+            _program(part, modes.get(place, torch.is_grad_enabled()), options) if ours else _elsewhere(part, fallback)
+        )
+        if compiled is not part or place in modes:
+            setattr(split, name, _Callable(compiled, modes.get(place)))
+    return split if not modes else _keeping_gradient_mode(split)
+
+
+def _add_autocast_regions(nodes: Any, reasons: dict[torch.fx.Node, str]) -> None:
+    """Regions under autocast that are cut run on PyTorch as a whole: entering and leaving stay in one part."""
+    open_regions: list[list[torch.fx.Node]] = []
+    for node in nodes:
+        if node.op not in ("call_function", "call_method"):
+            continue
+        if node.target is torch.amp.autocast_mode._enter_autocast:
+            open_regions.append([])
+        for region in open_regions:
+            region.append(node)
+        if node.target is torch.amp.autocast_mode._exit_autocast and open_regions:
+            region = open_regions.pop()
+            if any(inner in reasons for inner in region):
+                for inner in region:
+                    reasons.setdefault(inner, "in a region of autocast that is cut")
+
+
+def _gradient_modes(nodes: Any, places: dict[torch.fx.Node, int]) -> dict[int, bool]:
+    """The gradient modes at the beginning of the parts behind one that sets it: a part of ours records the mode, and
+    leaves PyTorch's as it is."""
+    modes: dict[int, bool] = {}
+    seen: set[int] = set()
+    mode: bool | None = None
+    for node in nodes:
+        if node not in places:
+            continue
+        if places[node] not in seen:
+            seen.add(places[node])
+            if mode is not None:
+                modes[places[node]] = mode
+        if node.target is torch._C._set_grad_enabled:
+            mode = bool(node.args[0])
+    return modes
+
+
+def _keeping_gradient_mode(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same with PyTorch's gradient mode afterwards as it was before."""
+
+    def call(*args: Any) -> Any:
+        with torch.set_grad_enabled(torch.is_grad_enabled()):
+            return function(*args)
+
+    return call
 
 
 def _writes_into_history(module: torch.fx.GraphModule) -> torch.fx.Node | None:
@@ -225,14 +275,18 @@ def _writes(node: torch.fx.Node) -> bool:
 
 
 class _Callable(torch.nn.Module):
-    """A compiled part as the module that the split graph calls."""
+    """A part as the module that the split graph calls; `mode`: the gradient mode at its beginning, if it is not the
+    caller's."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], mode: bool | None) -> None:
         super().__init__()
-        self.function = [function]  # in a list, so that it is not registered
+        self.function, self.mode = [function], mode  # in a list, so that it is not registered
 
     def forward(self, *args: Any) -> Any:
-        return self.function[0](*args)
+        if self.mode is None:
+            return self.function[0](*args)
+        with torch.set_grad_enabled(self.mode):
+            return self.function[0](*args)
 
 
 def _parts(

@@ -41,7 +41,6 @@ DROPPED = {
     "non_blocking",
     "copy",
     "_stacklevel",
-    "generator",
     "names",
 }
 
@@ -78,20 +77,21 @@ class Recording(threading.local):
         self.depth = 0
         self.captures: dict[int, Tensor] = {}  # the inputs that stand for tensors from outside, by these' identity
         self.used: set[int] = set()  # the identities of the tensors from outside that operators were given
+        self.met: dict[int, Any] = {}  # tensors from outside that need a gradient, and are not inputs yet
         self.before_read: Callable[[], None] | None = None  # called where a recorded subgraph ends and is run
         self.lines: list[At] = []  # of the graph's node that is recorded, where a graph is
 
     @contextlib.contextmanager
     def of(self, captures: dict[int, Tensor], before_read: Callable[[], None]) -> Iterator[set[int]]:
         """A scope with a recording; gives the set of what its operators use."""
-        outer = self.captures, self.used, self.before_read
-        self.captures, self.used, self.before_read = captures, set(), before_read
+        outer = self.captures, self.used, self.met, self.before_read
+        self.captures, self.used, self.met, self.before_read = captures, set(), {}, before_read
         self.depth += 1
         try:
             yield self.used
         finally:
             self.depth -= 1
-            self.captures, self.used, self.before_read = outer
+            self.captures, self.used, self.met, self.before_read = outer
 
 
 RECORDING = Recording()
@@ -168,7 +168,7 @@ def by_name(name: str, args: list[Any], kwargs: dict[str, Any], at: At) -> Any:
     wanted = parameters(name)
     kept: dict[str, Any] = {}
     for key, value in kwargs.items():
-        if key in DROPPED or key == "out" or (key == "requires_grad" and not value):
+        if key in DROPPED or key in ("out", "generator") or (key == "requires_grad" and not value):
             continue
         if key == "inplace" and key not in wanted:
             if value:
@@ -182,6 +182,12 @@ def by_name(name: str, args: list[Any], kwargs: dict[str, Any], at: At) -> Any:
             continue
         kept[key] = value
     return call(name, args, kept, at)
+
+
+def check_generator(kwargs: dict[str, Any]) -> None:
+    """Refuses draws of a generator of their own."""
+    if kwargs.get("generator") not in (None, torch.default_generator):
+        raise Unsupported("numbers of a generator of its own, which would be the same in each call")
 
 
 def our_dtype(dtype: Any) -> Dtype:
@@ -287,6 +293,9 @@ def whole_name(target: Any) -> str:
 
 def function_call(target: Any, args: list[Any], kwargs: dict[str, Any], at: At) -> Any:
     """Records a call of a function; Unsupported where there is no operator for it."""
+    check_generator(kwargs)
+    if isinstance(kwargs.get("out"), Tensor):
+        return _into(kwargs["out"], target, args, {k: v for k, v in kwargs.items() if k != "out"}, at)
     handler = FUNCTIONS.get(target)
     if handler is not None:
         return handler(args, kwargs, at)
@@ -307,8 +316,20 @@ def function_call(target: Any, args: list[Any], kwargs: dict[str, Any], at: At) 
     raise Unsupported(f"{whole_name(target)} (no operator)")
 
 
+def _into(out: Tensor, target: Any, args: list[Any], kwargs: dict[str, Any], at: At) -> Tensor:
+    """A call that writes its result into a tensor."""
+    given = [*args, *kwargs.values()]
+    if _core.is_grad_enabled() and any(isinstance(x, Tensor) and x.requires_grad for x in given):
+        raise Unsupported("out= with arguments that need a gradient")
+    result = function_call(target, args, kwargs, at)
+    if not isinstance(result, Tensor) or list(result.shape) != list(out.shape):
+        raise Unsupported("out= of a tensor of another size")
+    return write(out, convert(result, out.dtype, at), at)
+
+
 def method_call(name: str, args: list[Any], kwargs: dict[str, Any], at: At) -> Any:
     """Records a call of a method of a tensor."""
+    check_generator(kwargs)
     handler = METHODS.get(name)
     if handler is not None:
         return handler(args, kwargs, at)

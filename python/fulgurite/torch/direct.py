@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_leaves, tree_map
 
 from .. import _core
 from .._core import Tensor, Unsupported
@@ -26,6 +26,7 @@ from . import rules_images as _images  # noqa: F401
 from . import rules_layers as _layers  # noqa: F401
 from . import rules_linalg as _linalg  # noqa: F401
 from . import rules_numbers as _numbers  # noqa: F401
+from . import rules_recurrent as _recurrent  # noqa: F401
 from .calls import DTYPE, RECORDING, TORCH_DTYPE, function_call, method_call
 from .symbols import Symbol, fix_sizes, metadata, with_values
 
@@ -88,7 +89,8 @@ def unwrap(tree: Any) -> Any:
 
 
 class Met(BaseException):
-    """Raised for tensors that need a gradient and are not arguments: they become inputs of a new recording."""
+    """Raised after a recording that met tensors that need a gradient and are not arguments: they become inputs of a
+    new one."""
 
     def __init__(self, *tensors: torch.Tensor) -> None:
         super().__init__()
@@ -99,8 +101,8 @@ def captured(tensor: torch.Tensor) -> Tensor:
     """The value that stands for such a tensor."""
     found = RECORDING.captures.get(id(tensor))
     if found is None:
-        import_plain(tensor)
-        raise Met(tensor)
+        found = import_plain(tensor)
+        RECORDING.met[id(tensor)] = tensor
     return found
 
 
@@ -192,6 +194,7 @@ _WRITES = frozenset(
 _ELEMENTS = {"item": lambda v: v, "__bool__": bool, "__int__": int, "__float__": float, "__index__": int}
 # Methods whose results are not tensors.
 _READS = frozenset([*_ELEMENTS, "tolist", "numpy", "equal", "allclose", "is_set_to"])
+_VIEWS = frozenset(["T", "mT", "H", "mH", "real"])  # attributes that are other tensors with the gradient of theirs
 _kinds: dict[Any, tuple[str, str]] = {}
 
 
@@ -229,12 +232,21 @@ def _may_write(name: str, func: Any, kwargs: Any) -> bool:
     return written or (isinstance(func, torch._ops.OpOverload) and aten.is_mutable(func))
 
 
+def _stand_in(x: Any) -> Any:
+    """A proxy in the place of a tensor from outside whose gradient is recorded: PyTorch's parts of an operator would
+    make others of it, which nothing is known of."""
+    is_outside = isinstance(x, torch.Tensor) and not isinstance(x, Proxy) and x.requires_grad and RECORDING.depth
+    return wrap(unwrap(x)) if is_outside else x
+
+
 class Recorder(TorchFunctionMode):
     """Records what PyTorch's functions are called for; `fallen` has the names that went to PyTorch's own
     implementation."""
 
-    def __init__(self) -> None:
+    def __init__(self, grad: bool = True) -> None:
+        """`grad`: the gradient mode of the call."""
         super().__init__()
+        self.grad = grad
         self.fallen: dict[str, calls.At] = {}
         self.grad_modes: list[Any] = []
         self.may_have_written = False
@@ -257,6 +269,8 @@ class Recorder(TorchFunctionMode):
             return None  # as requires_grad_(): gradients are those of the recorded function
         if kind == "set":
             raise Unsupported(f"an assignment to Tensor.{name} while a function is recorded")
+        if isinstance(kwargs.get("out"), torch.Tensor) and not isinstance(kwargs["out"], Proxy):
+            raise Unsupported(f"a write by {name} into a tensor that is not an argument while a function is recorded")
         if name in errors.CHECKED:
             errors.check(func, args, kwargs)
         try:
@@ -274,11 +288,13 @@ class Recorder(TorchFunctionMode):
                 f"a write by {name} into a tensor that is neither an argument nor of the module while a function is "
                 "recorded; make it one of these"
             )
-        if is_outside and kind != "get" and name not in _READS:
+        if is_outside and (kind != "get" or name in _VIEWS) and name not in _READS:
             try:
                 return self._record(kind, name, func, args, kwargs)
-            except _core.Error:
-                pass
+            except _core.Error as error:
+                reason = error
+            if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
+                return self._as_torch(func, args, kwargs, reason)
         out = self._constant(func, args, kwargs)
         if not is_outside:
             self.made.update((id(x), x) for x in tree_leaves(out) if isinstance(x, torch.Tensor))
@@ -307,7 +323,7 @@ class Recorder(TorchFunctionMode):
 
     def _as_torch(self, func: Any, args: Any, kwargs: Any, reason: _core.Error) -> Any:
         """PyTorch's own implementation: what it is made of comes to __torch_dispatch__."""
-        args, kwargs = with_values((args, kwargs))
+        args, kwargs = tree_map(_stand_in, with_values((args, kwargs)))
         for value in tree_leaves((args, kwargs)):
             if isinstance(value, Proxy):
                 fix_sizes(value._fg)
@@ -328,7 +344,7 @@ class Recorder(TorchFunctionMode):
     def _record(self, kind: str, name: str, func: Any, args: Any, kwargs: Any) -> Any:
         at = user_line()
         if kind == "get":
-            return wrap(functions.attribute(args[0]._fg, name, at))
+            return wrap(functions.attribute(unwrap(args[0]), name, at))
         a, k = unwrap(list(args)), unwrap(kwargs)
         if kind == "method" and name in _ELEMENTS:
             calls.about_to_read()
@@ -340,9 +356,14 @@ class Recorder(TorchFunctionMode):
             return (
                 args[0] if out is a[0] and isinstance(args[0], Proxy) and name.startswith("__i") else named(name, out)
             )
-        return wrap(aten.run(func, a, k, at)) if kind == "aten" else named(name, function_call(func, a, k, at))
+        if kind == "aten":
+            return wrap(aten.run(func, a, k, at))
+        out = named(name, function_call(func, a, k, at))
+        return kwargs["out"] if isinstance(kwargs.get("out"), Proxy) else out
 
     def _set_grad_mode(self, on: bool) -> None:
+        if on and not self.grad:
+            raise Unsupported("gradients that are turned on inside of a call without gradients")
         scope = _core.enable_grad() if on else _core.no_grad()
         scope.__enter__()
         self.grad_modes.append(scope)

@@ -13,7 +13,7 @@ from .. import _core
 from .._compiled import TENSOR, Compiled, Hole
 from .._core import Unsupported
 from . import custom_functions, direct
-from .calls import DTYPE
+from .calls import DTYPE, RECORDING
 from .containers import Opened, assembled, results_of
 from .direct import Proxy, Recorder, import_plain, unwrap
 from .reachable import tensors_with_gradient
@@ -31,6 +31,9 @@ def autocast_dtype() -> torch.dtype | None:
     if torch._C._is_any_autocast_enabled() and torch.is_autocast_enabled("cpu"):
         return torch.get_autocast_dtype("cpu")
     return None
+
+
+_MANY_RECORDINGS = 20  # for tensors that a function meets: each finds those of one more branch
 
 
 class Recorded:
@@ -106,8 +109,12 @@ class Entry:
         captures = {id(t): m for t, m in zip(self.captured, members[own:])}
         self.has_read, self.failure = False, None
         try:
-            with direct.RECORDING.of(captures, self._before_read) as used:
-                return self._recorded(values, members[:own], used)
+            with RECORDING.of(captures, self._before_read) as used:
+                try:
+                    return self._recorded(values, members[:own], used)
+                except Exception:
+                    _raise_met()
+                    raise
         except Exception as error:
             self.failure = error
             raise
@@ -118,7 +125,7 @@ class Entry:
             state.members.check()
         containers, args, kwargs = self._arguments(values)
         roots = [self.owner.target, *(c for c in self.constants if not isinstance(c, (Hole, Opened)))]
-        recorder = Recorder()
+        recorder = Recorder(self.grad)
         inside = state.members.replaced([Proxy(m) for m in members]) if state.members else contextlib.nullcontext()
         with inside, Surroundings(roots, state.members.stores if state.members else []) as surroundings:
             given = _pytree.tree_flatten((args, kwargs))[0]
@@ -126,6 +133,7 @@ class Entry:
                 out = self._run(recorder, args, kwargs)
             finally:
                 self.may_have_written = recorder.may_have_written
+            _raise_met()
             self.fallen.update(recorder.fallen)
             self._check_arguments(given, args, kwargs)
             leaves, spec = _pytree.tree_flatten(out)
@@ -158,6 +166,7 @@ class Entry:
         """Before a first piece runs, which could not be run again, tensors that later ones may reach become inputs."""
         if self.has_read:
             return
+        _raise_met()
         known = {id(t) for t in (*self.captured, *self.given)}
         reached = tensors_with_gradient(self.owner.target) if torch.is_grad_enabled() else []
         if new := [t for t in reached if id(t) not in known]:
@@ -177,7 +186,7 @@ class Entry:
         if self.refusal is not None:
             self.failure = self.refusal
             raise self.refusal
-        while True:
+        for _ in range(_MANY_RECORDINGS):
             try:
                 self.given = arguments + members
                 return self._called(arguments, members + self.captured, grad, containers)
@@ -191,6 +200,8 @@ class Entry:
                 self.function = self._make()
             finally:
                 self.given = []
+        self.failure = Unsupported("jit: the function makes tensors that need a gradient from none of its inputs")
+        raise self.failure
 
     def plain_call(self, grad: bool) -> _core.PlainCall | None:
         """Calls without gradients of an entry that has nothing but tensors, once it is known."""
@@ -215,6 +226,11 @@ class Entry:
             if not self.draws and before is not None:  # what draws nothing leaves PyTorch's generator alone
                 torch.set_rng_state(before)
         return self.recorded[int(which)].finish(results, containers)
+
+
+def _raise_met() -> None:
+    if RECORDING.met:
+        raise direct.Met(*RECORDING.met.values()) from None
 
 
 def _value_of(x: Any) -> Any:

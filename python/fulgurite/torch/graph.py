@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable
 from typing import Any
@@ -14,9 +15,14 @@ from .._core import Function, Tensor, Unsupported
 from . import direct, functions  # noqa: F401  the table of functions is filled by its import
 from .calls import RECORDING, SCOPES, At, function_call, method_call, our_dtype, whole_name
 from .structures import structure_of
+from .symbols import Symbol, symbol_of
 from .training import run, seed_from_torch, train
 
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
+_FUNCTIONS = frozenset(
+    [None, "torch", "torch.functional", "torch.nn.functional", "torch._VF"]
+    + [f"torch._C._{name}" for name in ("nn", "linalg", "special", "fft")]
+)
 _PART = re.compile(r"\['([^']+)'\]|\.([A-Za-z]\w*)|\[(\d+)\]")
 
 
@@ -59,6 +65,20 @@ def runs_as_torch(graph: torch.fx.Graph) -> bool:
     return any(mark in name for mark in marks for name in names)
 
 
+def _may_decompose(node: torch.fx.Node) -> bool:
+    """Returns True of PyTorch's functions of tensors; a graph may also call hooks, and what accumulates gradients."""
+    target = node.target
+    if isinstance(target, torch._ops.OpOverload):
+        return target.namespace == "aten" and not target._schema.is_mutable
+    return node.op == "call_method" or getattr(target, "__module__", None) in _FUNCTIONS
+
+
+def _stand_in_for(x: Any) -> Any:
+    if isinstance(x, Tensor):
+        return direct.Proxy(x)
+    return symbol_of(x) if isinstance(x, _core.Int) else x
+
+
 class Walker:
     """Records a graph. `on_failure` may give a result for a node that we have no operator for."""
 
@@ -88,10 +108,13 @@ class Walker:
         self.holes: list[Any] = []
         self.is_value: list[bool] = []
         self.is_all_tensors = True
+        self.begins_without_gradients = False
 
     def record(self, values: list[Any], members: list[Any]) -> list[Any]:
         """The body of the compiled function."""
         try:
+            if self.begins_without_gradients:
+                SCOPES.enter(_core.no_grad())
             return self._record(iter(values), iter(members))
         finally:
             SCOPES.close()
@@ -125,7 +148,10 @@ class Walker:
             if node.target is torch.ops.higher_order.autograd_function_apply:
                 return self._custom_function(at, *args, **kwargs)
             record: Any = method_call if node.op == "call_method" else function_call
-            return record(node.target, list(args), dict(kwargs), at)
+            try:
+                return record(node.target, list(args), dict(kwargs), at)
+            except Unsupported as reason:
+                return self._decomposed(node, args, kwargs, reason)
         except (Unsupported, _core.Error, TypeError, ValueError, NotImplementedError) as reason:
             if self.on_failure is None:
                 raise
@@ -202,6 +228,18 @@ class Walker:
         """The graph's result, with its values in their places."""
         return self.assembly()(values)
 
+    @classmethod
+    def _decomposed(cls, node: torch.fx.Node, args: Any, kwargs: Any, reason: Unsupported) -> Any:
+        """The result of PyTorch's own implementation of a call that has no operator, of which parts have."""
+        if not _may_decompose(node):
+            raise reason
+        args, kwargs = _pytree.tree_map(_stand_in_for, (args, kwargs))
+        try:
+            out = cls._call_as_torch(node, args, kwargs)
+        except (RuntimeError, TypeError, ValueError, NotImplementedError, AssertionError):
+            raise reason from None
+        return _pytree.tree_map(lambda x: direct.unwrap(x) if isinstance(x, (torch.Tensor, Symbol)) else x, out)
+
     @staticmethod
     def _call_as_torch(node: torch.fx.Node, args: Any, kwargs: Any) -> Any:
         RECORDING.lines.append(source_of(node))
@@ -232,10 +270,13 @@ class Walker:
 
 
 class Program:
-    """One of Dynamo's graphs, or a part of one, compiled: what PyTorch calls in its place."""
+    """One of Dynamo's graphs, or a part of one, compiled: what PyTorch calls in its place. `grad`: the gradient mode in
+    which it is called."""
 
-    def __init__(self, module: torch.fx.GraphModule, **options: Any) -> None:
+    def __init__(self, module: torch.fx.GraphModule, grad: bool, **options: Any) -> None:
         self.walker = Walker(module)
+        turns_on = any(n.target is torch._C._set_grad_enabled and n.args[0] for n in self.walker.nodes)
+        self.turns_gradients_on = self.walker.begins_without_gradients = turns_on and not grad
         names, is_member = self.walker.names, self.walker.is_member
         self.assemblies: list[Callable[[list[Any]], Any]] = []  # of recordings with results that are not tensors
         self.function = Function(
@@ -262,15 +303,17 @@ class Program:
         before = torch.get_rng_state() if self.draws is None else None
         if self.draws is not False:
             seed_from_torch()
-        if torch.is_grad_enabled() and any([isinstance(x, torch.Tensor) and x.requires_grad for x in args]):
-            results = train(self.function, arguments, members)
+        grad = torch.is_grad_enabled() or self.turns_gradients_on
+        if grad and any([isinstance(x, torch.Tensor) and x.requires_grad for x in args]):
+            with torch.enable_grad() if self.turns_gradients_on else contextlib.nullcontext():
+                results = train(self.function, arguments, members)
         else:
             results = run(self.function, arguments, members)
         if self.draws is None:
             self.draws = self.function.draws()
             if not self.draws:
                 torch.set_rng_state(before)
-                if type(self) is Program and not self.number_places:
+                if type(self) is Program and not self.number_places and not self.turns_gradients_on:
                     finish = self.walker.structured if self.walker.is_all_tensors else self._assemble
                     self.plain = _core.PlainCall(self.function, finish, self.walker.is_member, None, False)
         return self._assemble(results)

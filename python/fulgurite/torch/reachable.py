@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 _LIMIT = 10_000  # objects that are looked at
+_CONTAINERS = (dict, list, set, collections.deque)
 _FOREIGN = frozenset(["torch", "numpy", "fulgurite"])
 _STANDARD = sysconfig.get_path("stdlib")
 
@@ -85,7 +86,7 @@ def tensors_with_gradient(target: Any) -> list[torch.Tensor]:
 def is_foreign(thing: Any) -> bool:
     """Returns True of the objects of Python's library, of PyTorch and of NumPy, but for layers and plain holders of
     attributes: what these hold is not of the function."""
-    if isinstance(thing, (torch.nn.Module, argparse.Namespace, types.SimpleNamespace)):
+    if isinstance(thing, (*_CONTAINERS, tuple, frozenset, torch.nn.Module, argparse.Namespace, types.SimpleNamespace)):
         return False
     if isinstance(thing, types.ModuleType):
         name = thing.__name__
@@ -101,10 +102,31 @@ def _is_standard(name: str) -> bool:
     return file is None or file.startswith(_STANDARD)
 
 
+def slots_of(thing: Any) -> Iterator[str]:
+    """The names in the `__slots__` of an object's classes."""
+    for kind in type(thing).__mro__:
+        names = vars(kind).get("__slots__", ())
+        for name in (names,) if isinstance(names, str) else names:
+            if name not in ("__dict__", "__weakref__"):
+                yield f"_{kind.__name__.lstrip('_')}{name}" if name.startswith("__") else name
+
+
+def given_to(thing: Any) -> tuple[Any, ...]:
+    """The default values of a function, and the arguments that `functools.partial` keeps."""
+    if isinstance(thing, types.FunctionType):
+        return (*(thing.__defaults__ or ()), *(thing.__kwdefaults__ or {}).values())
+    return (*thing.args, *thing.keywords.values()) if isinstance(thing, functools.partial) else ()
+
+
+def is_iterator(thing: Any) -> bool:
+    """Returns True of what gives another value each time that it is asked."""
+    return hasattr(type(thing), "__next__")
+
+
 def holders_of(thing: Any) -> Iterator[tuple[Any, bool]]:
     """(what holds values that may be exchanged, True if these are attributes), of one object: dictionaries, lists,
     variables of closures, classes."""
-    if isinstance(thing, (dict, list, set, collections.deque)):
+    if isinstance(thing, _CONTAINERS):
         yield thing, False
     elif isinstance(thing, (tuple, frozenset)):
         for value in thing:
@@ -113,20 +135,22 @@ def holders_of(thing: Any) -> Iterator[tuple[Any, bool]]:
         yield from holders_of(thing.__self__)
         yield from holders_of(thing.__func__)
     elif isinstance(thing, functools.partial):
-        for value in (thing.func, *thing.args, *thing.keywords.values()):
+        for value in (thing.func, *given_to(thing)):
             yield from holders_of(value)
     elif isinstance(thing, types.FunctionType):
         if not is_foreign(thing):
             for cell in thing.__closure__ or ():
                 yield cell, False
-            for value in (*(thing.__defaults__ or ()), *(thing.__kwdefaults__ or {}).values()):
+            for value in given_to(thing):
                 yield from holders_of(value)
-            if vars(thing):
-                yield vars(thing), True
+            yield vars(thing), True
     elif isinstance(thing, (type, types.ModuleType)):
         if not is_foreign(thing):
             yield thing, True
-    elif hasattr(thing, "__dict__") and not isinstance(thing, torch.Tensor) and not is_foreign(thing):
-        yield vars(thing), True
+    elif not isinstance(thing, torch.Tensor) and not is_foreign(thing):
+        if hasattr(thing, "__dict__"):
+            yield vars(thing), True
+        if any(True for _ in slots_of(thing)):
+            yield thing, True
         if not is_foreign(type(thing)):
             yield type(thing), True

@@ -20,16 +20,17 @@ from torch.utils import _pytree
 from .._core import Unsupported
 from .direct import Proxy
 from .executed_code import ExecutedCode
-from .reachable import holders_of, is_foreign
+from .reachable import given_to, holders_of, is_foreign, is_iterator, slots_of
 from .symbols import Symbol
 
 # The ways to find a present value, as src/guards.cpp numbers them.
-ITEM, ELEMENT, CELL, LENGTH, ATTRIBUTE, TYPE_OF_ITEM = range(6)
+ITEM, ELEMENT, CELL, LENGTH, ATTRIBUTE, TYPE_OF_ITEM, EQUAL, NO_ITEM = range(8)
 Guard = tuple[int, Any, Any, Any]  # (how, holder, key, value)
 
 _ABSENT: Any = object()
 _MANY_ITEMS = 1_000  # of longer lists and dictionaries the length alone is looked at
 _MANY_HOLDERS = 10_000
+_ITERATOR = "an iterator, which would give the same values in each call"
 _PLAIN = (int, float, str, type(None), torch.dtype)
 _SIZED = (dict, list, set, collections.deque)
 # A layer's own dictionaries are looked into; they are not exchanged.
@@ -46,11 +47,13 @@ def _contents(holder: Any) -> dict[Any, Any]:
             return {}
     if isinstance(holder, NAMED):
         return {k: v for k, v in vars(holder).items() if isinstance(v, _PLAIN) and not k.startswith("__")}
+    if not isinstance(holder, _SIZED):  # an object with __slots__
+        return {k: getattr(holder, k) for k in slots_of(holder) if hasattr(holder, k)}
     if len(holder) > _MANY_ITEMS:
         return {}
     if isinstance(holder, dict):
         return dict(holder)
-    return dict(enumerate(holder)) if isinstance(holder, (list, collections.deque)) else {None: set(holder)}
+    return dict(enumerate(holder)) if isinstance(holder, (list, collections.deque)) else {...: set(holder)}
 
 
 def _replace(holder: Any, values: dict[Any, Any], gone: list[Any]) -> None:
@@ -60,7 +63,7 @@ def _replace(holder: Any, values: dict[Any, Any], gone: list[Any]) -> None:
             holder.cell_contents = values[None]
         elif gone:
             del holder.cell_contents
-    elif isinstance(holder, NAMED):
+    elif not isinstance(holder, _SIZED):
         for key, value in values.items():
             setattr(holder, key, value)
         for key in gone:
@@ -76,14 +79,31 @@ def _replace(holder: Any, values: dict[Any, Any], gone: list[Any]) -> None:
     else:
         holder.clear()
         if isinstance(holder, set):
-            holder.update(values.get(None, ()))
+            holder.update(values.get(..., ()))
         else:
             holder.extend(values.values())
 
 
+def _is_by_key(holder: Any) -> bool:
+    """Returns True of holders whose contents are exchanged one by one."""
+    return isinstance(holder, dict) or not isinstance(holder, (*_SIZED, types.CellType))
+
+
+def _iterators(contents: dict[Any, Any]) -> list[Any]:
+    return [k for k, v in contents.items() if (k is None or isinstance(k, str)) and is_iterator(v)]
+
+
+def _how(holder: Any) -> int:
+    if isinstance(holder, types.CellType):
+        return CELL
+    if isinstance(holder, (list, collections.deque)):
+        return ELEMENT
+    return ITEM if isinstance(holder, dict) else ATTRIBUTE
+
+
 def _objects(contents: dict[Any, Any]) -> list[Any]:
     """The values among a holder's contents that may hold others."""
-    values = [*contents[None]] if isinstance(contents.get(None), set) else contents.values()
+    values = contents.get(..., contents.values())
     return [v for v in values if not isinstance(v, (*_PLAIN, torch.Tensor))]
 
 
@@ -93,19 +113,19 @@ class _Record:
     def __init__(self, holder: Any, is_attributes: bool, contents: dict[Any, Any]) -> None:
         self.holder, self.is_attributes, self.before = holder, is_attributes, contents
         self.length = len(holder) if isinstance(holder, _SIZED) else 0
-        self.is_whole = True  # False: of a module's globals, those that functions name
+        self.names: set[str] | None = None  # of a module's globals, those that functions name
 
     def now(self) -> dict[Any, Any]:
         """Its contents at present."""
-        if self.is_whole:
+        if self.names is None:
             return _contents(self.holder)
-        return {k: self.holder[k] for k in self.before if k in self.holder}
+        return {k: self.holder[k] for k in self.names if k in self.holder}
 
     def changed(self) -> list[Any]:
         """The keys whose values are others."""
         before, now = self.before, self.now()
         if isinstance(self.holder, set):
-            return [None] if before != now else []
+            return [...] if before != now else []
         return [k for k in {**before, **now} if before.get(k, _ABSENT) is not now.get(k, _ABSENT)]
 
 
@@ -138,10 +158,13 @@ class Surroundings:
         self.roots, self.stores = roots, {id(s) for s in stores}
         self.records: dict[int, _Record] = {}
         self.changes: dict[int, list[Any]] = {}  # the keys, by the identity of their holder
+        self.iterators: set[str] = set()  # the names of what gives another value each time that it is asked
         self.code = ExecutedCode(self._add_globals)
         self._add(roots)
 
     def __enter__(self) -> Surroundings:
+        if _ITERATOR in self.iterators:
+            raise Unsupported(_ITERATOR)
         self.generators = _generator_states()
         self.code.__enter__()
         return self
@@ -155,7 +178,7 @@ class Surroundings:
         """Undoes the changes."""
         for record in self.records.values():
             if changed := record.changed():
-                by_key = isinstance(record.holder, (dict, *NAMED))
+                by_key = _is_by_key(record.holder)
                 values = {k: v for k, v in record.before.items() if not by_key or k in changed}
                 _replace(record.holder, values, [k for k in changed if k not in record.before])
         _set_generator_states(self.generators)
@@ -163,22 +186,28 @@ class Surroundings:
     def _add(self, values: list[Any]) -> None:
         waiting = list(values)
         while waiting and len(self.records) < _MANY_HOLDERS:
-            for holder, is_attributes in holders_of(waiting.pop()):
+            thing = waiting.pop()
+            if any(is_iterator(value) for value in given_to(thing)):
+                self.iterators.add(_ITERATOR)
+            for holder, is_attributes in holders_of(thing):
                 if id(holder) not in self.records:
                     record = self.records[id(holder)] = _Record(holder, is_attributes, _contents(holder))
+                    self.iterators.update(_ITERATOR if k is None else k for k in _iterators(record.before))
                     waiting += _objects(record.before)
 
     def _add_globals(self, names: tuple[str, ...], names_of: dict[str, Any]) -> None:
-        found = {name: names_of[name] for name in names if name in names_of}
-        if not found:
-            return
+        """Called before code with these names runs for the first time."""
         record = self.records.get(id(names_of))
         if record is None:
             record = self.records[id(names_of)] = _Record(names_of, False, {})
-            record.is_whole = False
-        new = {k: v for k, v in found.items() if k not in record.before}
+            record.names = set()
+        assert record.names is not None
+        new = {name: names_of[name] for name in names if name in names_of and name not in record.names}
+        record.names.update(names)
         record.before.update(new)
         self._add([v for v in _objects(new) if not is_foreign(v)])
+        if _iterators(new) or self.iterators.intersection(names):
+            raise Unsupported(_ITERATOR)
 
     def effects(self, value_of: Callable[[Any], Any], results: list[Any]) -> list[Effect]:
         """The changes, whose recorded values are added to `results`; the holders have their contents from before
@@ -190,7 +219,7 @@ class Surroundings:
             if keys := record.changed():
                 self.changes[id(record.holder)] = keys
                 now = record.now()
-                by_key = isinstance(record.holder, (dict, *NAMED))
+                by_key = _is_by_key(record.holder)
                 values = {k: v for k, v in now.items() if not by_key or k in keys}
                 effect = Effect(record.holder, values, [k for k in keys if k not in now], self._is_old)
                 effect.leaves = [_stand_in(leaf, value_of, results) for leaf in effect.leaves]
@@ -209,7 +238,7 @@ class Surroundings:
         seen: set[int] = set()
         names = self.code.names()
         waiting = list(self.roots)
-        for record in [r for r in self.records.values() if not r.is_whole]:
+        for record in [r for r in self.records.values() if r.names is not None]:
             seen.add(id(record.holder))
             found += self._of_record(record, record.before, used)
             waiting += [v for v in _objects(record.before) if not is_foreign(v)]
@@ -219,7 +248,7 @@ class Surroundings:
                 if record is None or id(holder) in seen:
                     continue
                 seen.add(id(holder))
-                is_open = names is None or not (record.is_attributes or isinstance(holder, NAMED))
+                is_open = names is None or not record.is_attributes
                 kept = record.before if is_open else {k: v for k, v in record.before.items() if k in names}
                 found += self._of_record(record, kept, used)
                 waiting += _objects(kept)
@@ -228,11 +257,13 @@ class Surroundings:
     def _of_record(self, record: _Record, kept: dict[Any, Any], used: set[int]) -> Iterator[Guard]:
         holder = record.holder
         is_store = id(holder) in self.stores
-        if isinstance(holder, _SIZED) and record.is_whole and not record.is_attributes:
+        if isinstance(holder, _SIZED) and record.names is None and not record.is_attributes:
             yield LENGTH, holder, None, record.length
-        if isinstance(holder, (set, collections.deque)):
+        if isinstance(holder, set):
+            if kept and all(isinstance(v, _PLAIN) for v in kept[...]):
+                yield EQUAL, holder, None, set(kept[...])
             return
-        how = {types.CellType: CELL, list: ELEMENT}.get(type(holder), ATTRIBUTE if isinstance(holder, NAMED) else ITEM)
+        how = _how(holder)
         changed = self.changes.get(id(holder), ())
         for key, value in kept.items():
             if isinstance(value, (Proxy, types.ModuleType)) or (is_store and value is not None):
@@ -244,6 +275,8 @@ class Surroundings:
                     yield TYPE_OF_ITEM, holder, key, type(value)
                 continue
             yield how, holder, key, value
+        if how == ITEM:
+            yield from ((NO_ITEM, holder, k, None) for k in changed if k not in record.before and self.code.loads(k))
 
     def _is_read(self, key: Any, value: Any, used: set[int]) -> bool:
         """True if what a name was bound to before the function changed it may have been read."""

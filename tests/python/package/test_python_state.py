@@ -1,7 +1,9 @@
 """Python values that functions of PyTorch read and change besides their arguments, under `fulgurite.jit`."""
 
 import argparse
+import collections
 import dataclasses
+import itertools
 import random
 
 import fulgurite as fg
@@ -230,3 +232,66 @@ def test_an_argument_that_is_returned_is_itself(torch):
     for x in (torch.ones(2), torch.ones(2, requires_grad=True)):
         first, product, third = compiled(x, torch.ones(2, requires_grad=True))
         assert first is x and third is x and product.requires_grad
+
+
+def test_objects_that_count_are_followed(torch):
+    class Slotted:
+        __slots__ = ("times",)
+
+        def __init__(self):
+            self.times = 1
+
+    def counters():
+        slotted, queue, seen = Slotted(), collections.deque([1, 2, 3], maxlen=3), set()
+
+        def of_slots(x):
+            slotted.times += 1
+            return x * slotted.times
+
+        def of_queue(x):
+            queue.append(queue[-1] + 1)
+            return x * queue[0]
+
+        def of_set(x):
+            seen.add(len(seen))
+            return x * len(seen)
+
+        def of_function(x):
+            of_function.times = getattr(of_function, "times", 0) + 1
+            return x * of_function.times
+
+        return of_slots, of_queue, of_set, of_function
+
+    for f, twin in zip(counters(), counters()):
+        agree(torch, f, fg.jit(f), [(torch.ones(2),)] * 4, twin)
+
+
+def test_iterators_give_the_next_value_in_each_call(torch):
+    def generator():
+        yield from range(1, 9)
+
+    for make in (generator, lambda: iter([1, 2, 3, 4]), lambda: itertools.count(1)):
+        values = make()
+        compiled = fg.jit(lambda x, values=values: x * next(values))
+        assert [compiled(torch.ones(())).item() for _ in range(3)] == [1, 2, 3]
+
+
+def test_draws_of_a_generator_of_its_own_are_pytorchs(torch):
+    first, second = torch.Generator().manual_seed(3), torch.Generator().manual_seed(3)
+    compiled = fg.jit(lambda x: x + torch.rand(2, generator=first) + torch.bernoulli(x, generator=first))
+    for _ in range(3):
+        expected = torch.rand(2, generator=second) + torch.bernoulli(torch.ones(2), generator=second) + 1
+        assert torch.equal(compiled(torch.ones(2)), expected)
+
+
+def test_views_of_tensors_that_need_a_gradient_and_are_not_arguments(torch):
+    weight, attention = torch.randn(3, 3, requires_grad=True), torch.nn.MultiheadAttention(4, 2, batch_first=True)
+    for f, x, inputs in (
+        (lambda x: x @ weight.T + weight[0], torch.randn(2, 3), [weight]),
+        (lambda x: attention(x, x, x)[0], torch.randn(2, 5, 4), list(attention.parameters())),
+    ):
+        compiled = fg.jit(f, fallback="error")
+        expected = torch.autograd.grad(f(x).square().sum(), inputs)
+        for _ in range(2):
+            for a, b in zip(torch.autograd.grad(compiled(x).square().sum(), inputs), expected):
+                assert torch.allclose(a, b, atol=1e-6)

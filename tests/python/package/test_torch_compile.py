@@ -266,3 +266,53 @@ def test_numbers_among_results_are_those_of_the_call(torch):
     for size in (1.0, 1.0, 30.0, 0.1, 1.0):
         x = torch.full((10,), size)
         assert compiled(x)[1] == doubled(x)[1]
+
+
+def test_gradient_modes_and_autocast_hold_across_cuts(torch, backend):
+    layer = torch.nn.Linear(4, 4)
+
+    def powers(x):
+        with torch.no_grad():
+            scale = torch.fft.rfft(layer.weight).abs().sum().sin().cos().exp()
+        return (layer(x) * scale).sin().cos().exp()
+
+    def mixed(x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = layer(x)
+            y = y + torch.fft.rfft(y.float()).abs().sum()
+            z = layer(y)
+        return y.float().sin().cos().exp() + z + layer(x)
+
+    def opened(x):
+        with torch.no_grad():
+            with torch.enable_grad():
+                y = layer(x).sin()
+            z = layer(x).cos()
+        return y + z
+
+    def written(x):
+        with torch.no_grad():
+            kept = torch.empty(2, 4)
+            torch.nn.functional.normalize(x, out=kept)
+        return layer(kept)
+
+    for f in (powers, mixed, opened, written):
+        torch._dynamo.reset()
+        g = torch.compile(f, backend="fulgurite", options={"quiet": True})
+        x = torch.randn(2, 4)
+        for _ in range(2):
+            expected, found = f(x), g(x)
+            assert expected.dtype == found.dtype and torch.allclose(expected, found, rtol=1e-2), f
+            a, b = (torch.autograd.grad(y.sum(), list(layer.parameters())) for y in (expected, found))
+            assert all(torch.allclose(p, q, rtol=2e-2, atol=1e-3) for p, q in zip(a, b)), f
+            assert torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu")
+    with torch.no_grad():
+        for g in (torch.compile(opened, backend="fulgurite"), fg.jit(opened)):
+            assert g(x).requires_grad is opened(x).requires_grad
+            assert torch.compile(powers, backend="fulgurite")(x).requires_grad is False
+
+
+def test_encoders_of_pytorch_are_whole(torch, backend):
+    layer = torch.nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True)
+    compare(torch, torch.nn.TransformerEncoder(layer, 2), torch.randn(2, 5, 8), compiled=compiled(torch))
+    assert "nothing fell back" in backend.report()

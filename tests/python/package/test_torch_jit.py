@@ -349,3 +349,24 @@ def test_a_second_derivative_of_a_function_that_has_one_is_an_error(torch):
     assert gradient.item() == 12
     with pytest.raises(RuntimeError, match="once_differentiable|differentiate"):
         torch.autograd.grad(gradient, x)
+
+
+def test_recurrent_layers(torch):
+    def step(layer, x):
+        out, state = layer(x)
+        states = state if isinstance(state, tuple) else (state,)
+        return out.sin().sum() + sum(s.cos().sum() for s in states)
+
+    options = [{}, {"num_layers": 2, "bidirectional": True, "batch_first": True}, {"bias": False}]
+    cases = [(kind, o) for kind in ("LSTM", "GRU", "RNN") for o in options]
+    cases += [("LSTM", {"proj_size": 3, "num_layers": 2}), ("RNN", {"nonlinearity": "relu"})]
+    for kind, more in cases:
+        layer = getattr(torch.nn, kind)(3, 4, **more)
+        compiled = fg.jit(layer, fallback="error")
+        for x in (torch.randn(5, 2, 3), torch.randn(5, 3)):
+            expected = torch.autograd.grad(step(layer, x), list(layer.parameters()))
+            found = torch.autograd.grad(step(compiled, x), list(layer.parameters()))
+            assert all(torch.allclose(a, b, atol=1e-5) for a, b in zip(expected, found)), (kind, more)
+    layer = torch.nn.LSTM(3, 4, 2, dropout=1.0)  # drops everything between the layers
+    out, _ = fg.jit(layer, fallback="error")(torch.randn(5, 2, 3))
+    assert torch.allclose(out, layer(torch.zeros(5, 2, 3))[0])
