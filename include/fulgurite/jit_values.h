@@ -34,6 +34,9 @@ struct ForwardCall {
   std::vector<Value> results = {};
   /// The tensors that the backward needs, to be given back unchanged.
   std::vector<Tensor> saved = {};
+  /// An entry for each saved tensor: true for one that CompiledBackward::run_with_saved alone reads. run() may be given
+  /// undefined tensors in the places of these.
+  std::vector<char> for_derivatives = {};
   /// An entry for each result: whether it has a gradient.
   std::vector<char> carries_gradient = {};
   /// Null where no result has a gradient.

@@ -180,13 +180,14 @@ nb::tuple Function::forward(nb::handle arguments, nb::handle members, nb::bytes 
     const nb::gil_scoped_release released;
     call = f_.call_with_saved(given.values(), given.members(), needs_gradient, {"", 0});
   }
-  nb::list results, saved, carries;
+  nb::list results, saved, carries, later;
   for (size_t i = 0; i < call.results.size(); ++i) {
     results.append(export_result(call.results[i], given));
     carries.append(static_cast<bool>(call.carries_gradient[i]));
   }
   for (const Tensor& tensor : call.saved) saved.append(export_saved(tensor, call.results, results, given));
-  return nb::make_tuple(results, saved, export_backward(call.backward), carries, given.written());
+  for (const char is_later : call.for_derivatives) later.append(static_cast<bool>(is_later));
+  return nb::make_tuple(results, saved, later, export_backward(call.backward), carries, given.written());
 }
 
 const fg::Jitted& jitted_of(nb::handle object) { return nb::cast<Function&>(object).jitted(); }

@@ -31,6 +31,7 @@ struct AutogradModes {
   const std::string* packing_is_disabled = nullptr;                    // the reason
   BackwardInterceptor* interceptor = nullptr;                          // runs outermost backwards instead of the engine
   CompiledRun* compiled_run = nullptr;                                 // of a captured backward, while it runs
+  bool saves_for_derivatives = false;                                  // while a node saves what create_graph needs
 };
 
 /// All state of a thread: the only thread_local variable. Each field is read and written by the file that it names, and

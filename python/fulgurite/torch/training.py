@@ -74,6 +74,49 @@ def _for_hooks(gradient: Any, tensor: torch.Tensor) -> Any:
     return torch.zeros_like(tensor)
 
 
+class _Saved:
+    """The saved tensors of a call in their order. Those that only derivatives of the backward read are not saved by
+    PyTorch, which would not let them be written before any backward: they are the inputs, running statistics among
+    them, and are checked where they are read."""
+
+    def __init__(self, saved: list[Any], later: list[bool]) -> None:
+        self.later, self.is_freed = later, False
+        self.kept = [(t, t._version) for t, is_later in zip(saved, later) if is_later and t is not None]
+        self.is_missing = [t is None for t, is_later in zip(saved, later) if is_later]
+
+    def all(self, saved: tuple[Any, ...], for_derivatives: bool) -> list[Any]:
+        """All, or None in the places of those for derivatives. `saved`: the others."""
+        if not any(self.later):
+            return list(saved)
+        if self.is_freed and for_derivatives:
+            raise RuntimeError("Trying to backward through the graph a second time, after its tensors were freed")
+        of_backward, kept = iter(saved), iter(self.kept)
+        missing = iter(self.is_missing)
+        out = []
+        for is_later in self.later:
+            if not is_later:
+                out.append(next(of_backward))
+            elif next(missing) or not for_derivatives:
+                out.append(None)
+            else:
+                out.append(self._checked(*next(kept)))
+        return out
+
+    @staticmethod
+    def _checked(tensor: torch.Tensor, version: int) -> torch.Tensor:
+        if tensor._version != version:
+            raise RuntimeError(
+                "one of the variables needed for gradient computation has been modified by an inplace operation: "
+                f"[{tensor.type()} {list(tensor.shape)}] is at version {tensor._version}; expected version {version} "
+                "instead. It is needed because of create_graph=True"
+            )
+        return tensor
+
+    def clear(self) -> None:
+        """Lets go of the tensors, as PyTorch does behind a backward that does not keep its graph."""
+        self.kept, self.is_freed = [], True
+
+
 class _Forward(torch.autograd.Function):
     @staticmethod
     def forward(
@@ -82,7 +125,7 @@ class _Forward(torch.autograd.Function):
         """`same` gets the results that are arguments, by place: what is not written is returned as it is."""
         given = iter(tensors)
         arguments = [next(given) if x is None else x for x in numbers]
-        results, saved, backward, carries, written = function.forward(arguments, list(given), needs)
+        results, saved, later, backward, carries, written = function.forward(arguments, list(given), needs)
         for place in written:
             increment_version(tensors[place])
         if written:
@@ -93,7 +136,8 @@ class _Forward(torch.autograd.Function):
         ctx.backward_program, ctx.needs = backward, needs
         ctx.inputs = [t for t, n in zip(tensors, needs) if n]
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(*saved)
+        ctx.save_for_backward(*[s for s, is_later in zip(saved, later) if not is_later])
+        ctx.saved = _Saved(saved, later)
         plain = [r for r, c in zip(results, carries) if not c and isinstance(r, torch.Tensor)]
         if plain:
             ctx.mark_non_differentiable(*plain)
@@ -103,7 +147,7 @@ class _Forward(torch.autograd.Function):
     def backward(ctx: Any, *cotangents: Any) -> Any:
         if ctx.backward_program is None:
             return (None,) * (4 + len(ctx.needs))
-        saved = ctx.saved_tensors
+        saved = ctx.saved.all(ctx.saved_tensors, torch.is_grad_enabled())
         if torch.is_grad_enabled():  # create_graph: the gradients are a function of their own
             found = _Derivative.apply(
                 ctx.backward_program, len(cotangents), len(saved), *cotangents, *saved, *ctx.inputs
@@ -112,6 +156,7 @@ class _Forward(torch.autograd.Function):
             found = ctx.backward_program.run(saved, cotangents)
             if not _keeps_graph():
                 ctx.maybe_clear_saved_tensors()
+                ctx.saved.clear()
         gradients = iter([_for_hooks(g, t) for g, t in zip(found, ctx.inputs)])
         return (None, None, None, None, *[next(gradients) if n else None for n in ctx.needs])
 

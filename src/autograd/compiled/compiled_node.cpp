@@ -76,8 +76,9 @@ class CompiledNode final : public TracedNode {
       saves_inside = saves_inside || saved_.back().is_floating_inside();
     }
     // For second derivatives, values made inside are recomputed from the inputs.
-    if (saves_inside && forward_)
-      for (size_t i = 0; i < inputs.size(); ++i) inputs_.emplace_back(inputs[i], SavedTensor::Origin::input, i);
+    if (!saves_inside || !forward_) return;
+    const SavingForDerivatives saving;
+    for (size_t i = 0; i < inputs.size(); ++i) inputs_.emplace_back(inputs[i], SavedTensor::Origin::input, i);
   }
 
   std::string name() const override { return name_; }

@@ -31,6 +31,15 @@ class ModesScope {
   AutogradModes previous_;
 };
 
+/// A scope in which a node saves tensors that only its derivatives read.
+class SavingForDerivatives {
+ public:
+  SavingForDerivatives() { autograd_modes().saves_for_derivatives = true; }
+  ~SavingForDerivatives() { autograd_modes().saves_for_derivatives = false; }
+  SavingForDerivatives(const SavingForDerivatives&) = delete;
+  SavingForDerivatives& operator=(const SavingForDerivatives&) = delete;
+};
+
 /// Sets grad mode for a scope.
 class GradModeScope {
  public:

@@ -4,6 +4,7 @@
 #include <fulgurite/error.h>
 #include <fulgurite/outside_memory.h>
 
+#include "autograd/engine/modes.h"
 #include "jit/values/value_call.h"
 #include "support/text/text.h"
 #include "support/thread_state.h"
@@ -136,8 +137,9 @@ ForwardCall JittedValues::call_with_saved(std::span<const Value> arguments, std:
   {
     auto& saved = out.saved;
     const SavedTensorsHooks hooks(
-        [&saved](Tensor tensor) {
+        [&saved, &out](Tensor tensor) {
           saved.push_back(std::move(tensor));
+          out.for_derivatives.push_back(autograd_modes().saves_for_derivatives);
           return saved.size() - 1;
         },
         [](size_t position) { return tensor_at(position); }, at);

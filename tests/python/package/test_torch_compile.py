@@ -316,3 +316,40 @@ def test_encoders_of_pytorch_are_whole(torch, backend):
     layer = torch.nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True)
     compare(torch, torch.nn.TransformerEncoder(layer, 2), torch.randn(2, 5, 8), compiled=compiled(torch))
     assert "nothing fell back" in backend.report()
+
+
+@pytest.mark.parametrize("way", ["jit", "compile"])
+def test_statistics_may_be_written_before_the_backward(torch, backend, way):
+    def losses(make):
+        torch.manual_seed(0)
+        module = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.BatchNorm1d(8), torch.nn.Linear(8, 1))
+        f, x = make(module), torch.randn(5, 4)
+        (f(x).sum() + f(x * 2).sigmoid().sum()).backward()
+        penalty = torch.autograd.grad(f(y := x.clone().requires_grad_()).sum(), y, create_graph=True)[0].square().sum()
+        penalty.backward()
+        return [p.grad for p in module.parameters()] + list(module.buffers())
+
+    def make(module):
+        return fg.jit(module, fallback="error") if way == "jit" else torch.compile(module, backend="fulgurite")
+
+    for a, b in zip(losses(lambda m: m), losses(make)):
+        assert torch.allclose(a, b, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("way", ["jit", "compile"])
+def test_inputs_of_derivatives_are_checked_where_they_are_read(torch, backend, way):
+    def f(x, w):
+        return (x * w).tanh().exp().sum()
+
+    g = fg.jit(f, fallback="error") if way == "jit" else torch.compile(f, backend="fulgurite")
+    w = torch.rand(3, requires_grad=True)
+    for order in (1, 2):
+        x = torch.rand(3, requires_grad=True)
+        out = g(x * 1, w)
+        first = torch.autograd.grad(out, x, create_graph=order == 2, retain_graph=True)[0]
+        if order == 2:
+            with torch.no_grad():
+                w.add_(1)
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                torch.autograd.grad(out, x, create_graph=True)[0].sum().backward()
+        assert first.shape == x.shape
