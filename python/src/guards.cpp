@@ -27,6 +27,20 @@ PyObject* attribute(PyObject* object, PyObject* name) {
   return found;
 }
 
+Owned element(PyObject* holder, Py_ssize_t i) {
+  if (!PyList_Check(holder)) return Owned(PySequence_GetItem(holder, i));
+  PyObject* const found = PyList_GetItem(holder, i);
+  Py_INCREF(found);
+  return Owned(found);
+}
+
+/// The number of items, as the type itself counts them: a subclass may count others.
+Py_ssize_t size_of(PyObject* holder) {
+  if (PyDict_Check(holder)) return PyDict_Size(holder);
+  if (PyList_Check(holder)) return PyList_Size(holder);
+  return PyObject_Size(holder);
+}
+
 /// The same object, or a number or text of the same type and value; zeros of different signs differ.
 bool is_same(PyObject* a, PyObject* b) {
   if (a == b) return true;
@@ -46,7 +60,7 @@ bool holds(PyObject* guard) {
     case GuardKind::item: return is_same(borrowed_item(holder, key), value);
     case GuardKind::element: {
       const Py_ssize_t i = PyLong_AsSsize_t(key);
-      return i < PyObject_Size(holder) && is_same(Owned(PySequence_GetItem(holder, i)).get(), value);
+      return i < size_of(holder) && is_same(element(holder, i).get(), value);
     }
     case GuardKind::cell: return is_same(Owned(attribute(holder, contents)).get(), value);
     case GuardKind::length: return PyObject_Size(holder) == PyLong_AsSsize_t(value);
@@ -55,10 +69,8 @@ bool holds(PyObject* guard) {
       PyObject* const now = borrowed_item(holder, key);
       return now && reinterpret_cast<PyObject*>(Py_TYPE(now)) == value;
     }
-    case GuardKind::equal:
-      return PyObject_RichCompareBool(holder, value, Py_EQ) == 1;
-    case GuardKind::no_item:
-      return !borrowed_item(holder, key);
+    case GuardKind::equal: return PyObject_RichCompareBool(holder, value, Py_EQ) == 1;
+    case GuardKind::no_item: return !borrowed_item(holder, key);
   }
   return false;
 }

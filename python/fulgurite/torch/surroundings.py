@@ -49,11 +49,16 @@ def _contents(holder: Any) -> dict[Any, Any]:
         return {k: v for k, v in vars(holder).items() if isinstance(v, _PLAIN) and not k.startswith("__")}
     if not isinstance(holder, _SIZED):  # an object with __slots__
         return {k: getattr(holder, k) for k in slots_of(holder) if hasattr(holder, k)}
-    if len(holder) > _MANY_ITEMS:
+    kind = _kind_of(holder)  # a subclass may make what its own methods give
+    if kind.__len__(holder) > _MANY_ITEMS:
         return {}
-    if isinstance(holder, dict):
-        return dict(holder)
-    return dict(enumerate(holder)) if isinstance(holder, (list, collections.deque)) else {...: set(holder)}
+    if kind is dict:
+        return dict(dict.items(holder))
+    return {...: set(set.__iter__(holder))} if kind is set else dict(enumerate(kind.__iter__(holder)))
+
+
+def _kind_of(holder: Any) -> Any:
+    return next(kind for kind in _SIZED if isinstance(holder, kind))
 
 
 def _replace(holder: Any, values: dict[Any, Any], gone: list[Any]) -> None:
@@ -112,7 +117,7 @@ class _Record:
 
     def __init__(self, holder: Any, is_attributes: bool, contents: dict[Any, Any]) -> None:
         self.holder, self.is_attributes, self.before = holder, is_attributes, contents
-        self.length = len(holder) if isinstance(holder, _SIZED) else 0
+        self.length = _kind_of(holder).__len__(holder) if isinstance(holder, _SIZED) else 0
         self.names: set[str] | None = None  # of a module's globals, those that functions name
 
     def now(self) -> dict[Any, Any]:
@@ -327,7 +332,7 @@ def at_present(guard: Guard) -> Guard:
     """The guard for what Python holds now."""
     how, holder, key, value = guard
     if how == LENGTH:
-        return how, holder, key, len(holder)
+        return how, holder, key, _kind_of(holder).__len__(holder)
     if how == ATTRIBUTE:
         return how, holder, key, getattr(holder, key, None)
     found = _contents(holder).get(key if how != CELL else None)

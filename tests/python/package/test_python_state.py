@@ -295,3 +295,24 @@ def test_views_of_tensors_that_need_a_gradient_and_are_not_arguments(torch):
         for _ in range(2):
             for a, b in zip(torch.autograd.grad(compiled(x).square().sum(), inputs), expected):
                 assert torch.allclose(a, b, atol=1e-6)
+
+
+def test_holders_of_a_kind_of_their_own_stay_as_they_are(torch):
+    class Makers(collections.OrderedDict):
+        def __getitem__(self, name):
+            return super().__getitem__(name)()
+
+        def __len__(self):
+            return 7
+
+    class Halves(list):
+        def __iter__(self):
+            return (x / 2 for x in super().__iter__())
+
+    makers, halves = Makers(relu=torch.nn.ReLU), Halves([2.0, 4.0])
+    compiled, x = fg.jit(lambda x: makers["relu"](x) * sum(halves), fallback="error"), torch.randn(3)
+    for _ in range(2):
+        assert torch.equal(compiled(x), x.relu() * 3)
+    assert dict.__getitem__(makers, "relu") is torch.nn.ReLU
+    halves[0] = 6.0
+    assert torch.equal(compiled(x), x.relu() * 5)
