@@ -41,6 +41,8 @@ void bind_command_line(nb::module_&);
 /// A tensor over the memory of any object that speaks DLPack; None is the undefined tensor. TypeError where it does not
 /// or is on another device.
 Tensor import_tensor(nb::handle object);
+/// `tensor[index] = value`, recorded for the line `where`.
+void set_item(const Tensor& tensor, nb::handle index, nb::handle value, nb::handle where);
 /// Returns true for an object of the type whose exchange table was set.
 bool is_of_peer(nb::handle object);
 /// An object of the type whose exchange table was set, without history; None of the undefined tensor.

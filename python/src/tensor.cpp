@@ -84,24 +84,6 @@ Tensor make_tensor(nb::handle data, std::optional<fg::Dtype> dtype, bool require
   return requires_grad ? out.requires_grad_() : out;
 }
 
-fg::Operand operand_of(const Value& value, const Tensor& tensor, SourceLocation at) {
-  if (value.is_tensor()) return fg::Operand(tensor, at);
-  if (value.is_int()) return fg::Operand(value.integer(), at);
-  if (value.is_bool()) return fg::Operand(value.boolean(), at);
-  return fg::Operand(value.floating(), at);
-}
-
-void set_item(const Tensor& tensor, nb::handle index, nb::handle given, nb::handle where) {
-  const SourceLocation at = location_of(where);
-  const Value value = to_value(given);
-  const Tensor source = value.is_tensor() ? Tensor(value) : Tensor();
-  if (!value.is_number() && !source.defined())
-    throw nb::type_error("what is written into a tensor is a tensor or a number");
-  const Value places = PyTuple_Check(index.ptr()) ? to_value(index) : Value(std::vector<Value>{to_value(index)});
-  Tensor view = Tensor(fg::call("__getitem__", std::vector<Value>{Value(tensor), places}, {}, at));
-  std::move(view) = operand_of(value, source, at);
-}
-
 std::string repr(const Tensor& tensor) {
   std::ostringstream out;
   out << tensor;

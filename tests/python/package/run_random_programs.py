@@ -128,7 +128,7 @@ class Writer:
         elif kind == "argument":
             self.lines.append(f"y.mul_(0.5).add_({self.random.choice(('x', 'y'))})")
         else:
-            self.emit(f"{x} * (2.0 if {self.pick()}.sum() > 0 else 3.0)")
+            self.emit(f"{x} * (2.0 if {self.pick()}[0, 0] > 0 else 3.0)")
 
     def program(self):
         """The text of a function `f`."""

@@ -138,3 +138,28 @@ def test_every_operator_can_be_described():
 def test_a_negated_view_of_pytorch_is_refused(torch):
     with pytest.raises(TypeError, match="the negative of its memory.*resolve_neg"):
         fg.from_dlpack(torch._neg_view(torch.ones(2)))
+
+
+def test_writes_through_every_kind_of_index():
+    np = pytest.importorskip("numpy")
+    numpy = np.arange(24, dtype=np.float32).reshape(4, 3, 2)
+    places = [0, -1, (1, 2), slice(1, 3), (..., 0), (None, 1), [0, 2], ([0, 2], [1, 1]), (slice(1, 3), [0, 2])]
+    places += [(0, [1, 2]), ([1, 2], slice(None), 0), [[0, 1], [2, 3]], (..., [1])]
+    for place in places:
+        for value in (7, 2.5):
+            expected, found = numpy.copy(), fg.tensor(numpy.tolist(), dtype=fg.float32)
+            # NumPy takes a list of lists for several dimensions where it is not a tuple; PyTorch does not.
+            expected[np.array(place) if isinstance(place, list) else place] = value
+            found[place] = value
+            assert np.array_equal(found.numpy(), expected), place
+    mask = numpy % 3 == 0
+    for chosen, value in ((mask, 1.5), (mask[:, 0, 0], 4), (mask, np.arange(8, dtype=np.float32))):
+        expected, found = numpy.copy(), fg.tensor(numpy.tolist(), dtype=fg.float32)
+        expected[chosen] = value
+        found[fg.tensor(chosen.tolist())] = fg.tensor(value.tolist()) if isinstance(value, np.ndarray) else value
+        assert np.array_equal(found.numpy(), expected)
+    x, v = fg.tensor([1.0, 2.0, 3.0], requires_grad=True), fg.tensor([10.0, 20.0], requires_grad=True)
+    y = x * 2
+    y[[0, 2]] = v
+    (y * y).sum().backward()
+    assert x.grad.tolist() == [0, 16, 0] and v.grad.tolist() == [20, 40]

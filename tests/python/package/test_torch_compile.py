@@ -353,3 +353,23 @@ def test_inputs_of_derivatives_are_checked_where_they_are_read(torch, backend, w
             with pytest.raises(RuntimeError, match="modified by an inplace operation"):
                 torch.autograd.grad(out, x, create_graph=True)[0].sum().backward()
         assert first.shape == x.shape
+
+
+def test_writes_through_lists_tensors_and_masks_are_recorded(torch, backend):
+    def f(x):
+        y = torch.zeros(5, 3) + x.sum()
+        y[[0, 4]] += 2
+        y[y > 1] = 0
+        y[torch.tensor([0, 4])] = x[:2]
+        y[1:3, [0, 2]] = 7
+        y[..., 0] = x.sum()
+        return y
+
+    g = torch.compile(f, backend="fulgurite")
+    for way in (g, fg.jit(f, fallback="error")):
+        x = torch.randn(3, 3, requires_grad=True)
+        expected, found = f(x), way(x)
+        assert torch.allclose(expected, found)
+        (a,), (b,) = (torch.autograd.grad(y.square().sum(), x) for y in (expected, found))
+        assert torch.allclose(a, b)
+    assert "nothing fell back" in backend.report()
