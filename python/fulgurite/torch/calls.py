@@ -79,6 +79,7 @@ class Recording(threading.local):
         self.used: set[int] = set()  # the identities of the tensors from outside that operators were given
         self.met: dict[int, Any] = {}  # tensors from outside that need a gradient, and are not inputs yet
         self.before_read: Callable[[], None] | None = None  # called where a recorded subgraph ends and is run
+        self.records_creation = False  # in PyTorch's own implementations, which draw numbers
         self.lines: list[At] = []  # of the graph's node that is recorded, where a graph is
 
     @contextlib.contextmanager

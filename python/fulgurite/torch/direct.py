@@ -9,6 +9,7 @@ far ends, is run, and the function goes on.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from typing import Any
 
@@ -28,6 +29,7 @@ from . import rules_linalg as _linalg  # noqa: F401
 from . import rules_numbers as _numbers  # noqa: F401
 from . import rules_recurrent as _recurrent  # noqa: F401
 from .calls import DTYPE, RECORDING, TORCH_DTYPE, function_call, method_call
+from .recorded_creation import DrawsNumbers, RecordedCreation
 from .symbols import Symbol, fix_sizes, metadata, with_values
 
 _make = torch.Tensor._make_wrapper_subclass
@@ -61,9 +63,8 @@ class Proxy(torch.Tensor):
             if is_mutable:  # a decomposition would give the value and not write it
                 raise
             rule = decompositions().get(func)  # PyTorch's, into operators that we may have
-            if rule is not None:
-                return rule(*args, **kwargs)
-            out = func.decompose(*args, **kwargs)
+            with RecordedCreation() if RECORDING.records_creation else contextlib.nullcontext():
+                out = func.decompose(*args, **kwargs) if rule is None else rule(*args, **kwargs)
             if out is NotImplemented:
                 raise
             return out
@@ -305,12 +306,12 @@ class Recorder(TorchFunctionMode):
         """A call that depends on no argument of the recorded function: PyTorch runs it once, while it is recorded."""
         refusal = f"the numbers that {calls.whole_name(func)} draws would be the same in each call"
         if kwargs.get("generator") is not None:
-            raise Unsupported(refusal)
+            raise DrawsNumbers(refusal)
         before = torch.get_rng_state()
         out = func(*args, **kwargs)
         if not torch.equal(before, torch.get_rng_state()):
             torch.set_rng_state(before)
-            raise Unsupported(refusal)
+            raise DrawsNumbers(refusal)
         return out
 
     @staticmethod
@@ -329,7 +330,11 @@ class Recorder(TorchFunctionMode):
                 fix_sizes(value._fg)
         try:
             with torch.no_grad():
-                out = self._constant(func, args, kwargs)
+                try:
+                    out = self._constant(func, args, kwargs)
+                except DrawsNumbers:  # into a tensor of PyTorch's, in whose place a value of the trace is drawn into
+                    with RecordedCreation():
+                        out = self._constant(func, args, kwargs)
         except _core.Error as error:
             given = error if isinstance(reason, Unsupported) else reason
             raise errors.like_eager(given, func, args, kwargs) from None

@@ -37,14 +37,15 @@ def _names_of(code: types.CodeType) -> frozenset[str]:
 
 
 class ExecutedCode:
-    """A scope that sees which functions run, but for those of PyTorch outside of its layers. `on_globals` is called
-    with the names of each and its globals, before it runs for the first time."""
+    """A scope that sees which functions run, but for those of PyTorch outside of its layers and those of imports.
+    `on_globals` is called with the names of each and its globals, before it runs for the first time."""
 
     def __init__(self, on_globals: Callable[[tuple[str, ...], dict[str, Any]], None]) -> None:
         self.on_globals = on_globals
         self.seen: dict[int, types.CodeType] = {}
         self.codes: list[types.CodeType] = []
         self.is_known = False
+        self.imports = 0  # that are in progress: what runs in them is not of the function
 
     def __enter__(self) -> None:
         self.is_known = sys.getprofile() is None  # a profiler that is there stays
@@ -57,7 +58,9 @@ class ExecutedCode:
 
     def _see(self, frame: types.FrameType, event: str, _: Any) -> None:
         code = frame.f_code
-        if event != "call" or id(code) in self.seen:
+        if code.co_name == "_find_and_load" and code.co_filename.startswith("<frozen importlib"):
+            self.imports += {"call": 1, "return": -1}.get(event, 0)
+        if event != "call" or self.imports or id(code) in self.seen:
             return
         self.seen[id(code)] = code
         if _is_users(code.co_filename):

@@ -300,7 +300,9 @@ def _stand_in(leaf: Any, value_of: Callable[[Any], Any], results: list[Any]) -> 
 
 def _reaches_value(thing: Any) -> bool:
     waiting, seen = [thing], set()
-    while waiting and len(seen) < _MANY_ITEMS:
+    for _ in range(_MANY_HOLDERS):
+        if not waiting:
+            break
         for holder, _ in holders_of(waiting.pop()):
             if id(holder) in seen:
                 continue

@@ -316,3 +316,17 @@ def test_holders_of_a_kind_of_their_own_stay_as_they_are(torch):
     assert dict.__getitem__(makers, "relu") is torch.nn.ReLU
     halves[0] = 6.0
     assert torch.equal(compiled(x), x.relu() * 5)
+
+
+def test_imports_inside_a_function_are_not_its_changes(torch, tmp_path, monkeypatch):
+    (tmp_path / "made_for_this_test.py").write_text("counts = []\ndef f(x):\n    return x * 2\ncounts.append(f(1))\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def imports(x):
+        from made_for_this_test import f
+
+        return f(x)
+
+    compiled = fg.jit(imports, fallback="error")
+    assert torch.equal(compiled(torch.ones(2)), torch.full((2,), 2.0))
+    assert not compiled.last.recorded[-1].effects
