@@ -121,6 +121,8 @@ TABLE[A.new_empty_strided.default] = lambda a, k, at: call(
 )
 TABLE[A.empty_strided.default] = lambda a, k, at: call("empty", [list(a[0])], dtype_kw(k), at)
 TABLE[A.empty.memory_format] = lambda a, k, at: call("empty", [list(a[0])], dtype_kw(k), at)
+TABLE[A._is_all_true.default] = lambda a, k, at: call("all", [a[0]], {}, at)
+TABLE[A._is_any_true.default] = lambda a, k, at: call("any", [a[0]], {}, at)
 TABLE[A.empty_permuted.default] = lambda a, k, at: call("empty", [list(a[0])], dtype_kw(k), at)
 
 

@@ -29,7 +29,7 @@ from . import rules_linalg as _linalg  # noqa: F401
 from . import rules_numbers as _numbers  # noqa: F401
 from . import rules_recurrent as _recurrent  # noqa: F401
 from .calls import DTYPE, RECORDING, TORCH_DTYPE, function_call, method_call
-from .recorded_creation import DrawsNumbers, RecordedCreation
+from .recorded_creation import OutsideWrite, RecordedCreation
 from .symbols import Symbol, fix_sizes, metadata, with_values
 
 _make = torch.Tensor._make_wrapper_subclass
@@ -49,6 +49,12 @@ class Proxy(torch.Tensor):
         made._fg = value
         return made
 
+    def __getattr__(self, name: str) -> Any:
+        """Called for what a tensor does not have."""
+        if name in self.__dict__.get("_attributes", ()):
+            raise Unsupported(f"the attribute {name}, which a tensor among the arguments was given")
+        raise AttributeError(f"'Tensor' object has no attribute {name!r}")
+
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         return f"<a value of the function being recorded: {TORCH_DTYPE[self._fg.dtype]} {list(self.shape)}>"
 
@@ -56,6 +62,8 @@ class Proxy(torch.Tensor):
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         is_mutable = aten.is_mutable(func)
+        if is_mutable and not isinstance(kwargs.get("out", args[0] if args else None), Proxy):
+            raise OutsideWrite(f"{func}: a write into a tensor that PyTorch's implementation makes")
         try:
             out = aten.run(func, unwrap(list(args)), unwrap(dict(kwargs)), user_line())
             return args[0] if is_mutable else wrap(out)
@@ -115,7 +123,10 @@ def import_plain(tensor: torch.Tensor) -> Tensor:
         raise Unsupported(f"a tensor of dtype {tensor.dtype} and layout {tensor.layout}")
     if type(tensor) not in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer):
         raise Unsupported(f"a tensor of the subclass {type(tensor).__name__}")
-    return _core.from_dlpack(tensor.detach().resolve_neg())
+    try:
+        return _core.from_dlpack(tensor.detach().resolve_neg())
+    except RuntimeError:
+        raise Unsupported("a tensor without memory: one of a transform of torch.func, or of another tracer") from None
 
 
 def wrap(tree: Any) -> Any:
@@ -306,12 +317,12 @@ class Recorder(TorchFunctionMode):
         """A call that depends on no argument of the recorded function: PyTorch runs it once, while it is recorded."""
         refusal = f"the numbers that {calls.whole_name(func)} draws would be the same in each call"
         if kwargs.get("generator") is not None:
-            raise DrawsNumbers(refusal)
+            raise OutsideWrite(refusal)
         before = torch.get_rng_state()
         out = func(*args, **kwargs)
         if not torch.equal(before, torch.get_rng_state()):
             torch.set_rng_state(before)
-            raise DrawsNumbers(refusal)
+            raise OutsideWrite(refusal)
         return out
 
     @staticmethod
@@ -332,7 +343,7 @@ class Recorder(TorchFunctionMode):
             with torch.no_grad():
                 try:
                     out = self._constant(func, args, kwargs)
-                except DrawsNumbers:  # into a tensor of PyTorch's, in whose place a value of the trace is drawn into
+                except OutsideWrite:  # with a value of the trace in the place of what PyTorch makes
                     with RecordedCreation():
                         out = self._constant(func, args, kwargs)
         except _core.Error as error:

@@ -128,14 +128,14 @@ class Entry:
         recorder = Recorder(self.grad)
         inside = state.members.replaced([Proxy(m) for m in members]) if state.members else contextlib.nullcontext()
         with inside, Surroundings(roots, state.members.stores if state.members else []) as surroundings:
-            given = _pytree.tree_flatten((args, kwargs))[0]
+            given = _pytree.tree_flatten((args, kwargs))
             try:
                 out = self._run(recorder, args, kwargs)
             finally:
                 self.may_have_written = recorder.may_have_written
             _raise_met()
             self.fallen.update(recorder.fallen)
-            self._check_arguments(given, args, kwargs)
+            _check_arguments(given, _pytree.tree_flatten((args, kwargs)))
             leaves, spec = _pytree.tree_flatten(out)
             stands, after, results = results_of(leaves, containers, _value_of)
             effects = surroundings.effects(_value_of, results)
@@ -146,7 +146,11 @@ class Entry:
 
     def _arguments(self, values: list[Any]) -> tuple[list[Any], Any, Any]:
         """(the containers among the arguments, the arguments)."""
-        given = iter([Proxy(v) for v in values])
+        proxies = [Proxy(v) for v in values]
+        for proxy, tensor in zip(proxies, self.given):
+            if attributes := vars(tensor):
+                proxy._attributes = frozenset(attributes)
+        given = iter(proxies)
         containers: list[Any] = []
         leaves: list[Any] = []
         for constant in self.constants:
@@ -156,11 +160,6 @@ class Entry:
             else:
                 leaves.append(next(given) if constant is TENSOR else constant)
         return containers, *_pytree.tree_unflatten(leaves, self.spec)
-
-    def _check_arguments(self, given: list[Any], args: Any, kwargs: Any) -> None:
-        leaves, spec = _pytree.tree_flatten((args, kwargs))
-        if spec != self.spec or any(a is not b for a, b in zip(given, leaves)):
-            raise Unsupported("the function changes a list or a dictionary that it is given")
 
     def _before_read(self) -> None:
         """Before a first piece runs, which could not be run again, tensors that later ones may reach become inputs."""
@@ -226,6 +225,11 @@ class Entry:
             if not self.draws and before is not None:  # what draws nothing leaves PyTorch's generator alone
                 torch.set_rng_state(before)
         return self.recorded[int(which)].finish(results, containers)
+
+
+def _check_arguments(before: tuple[list[Any], Any], after: tuple[list[Any], Any]) -> None:
+    if before[1] != after[1] or any(a is not b for a, b in zip(before[0], after[0])):
+        raise Unsupported("the function changes a list or a dictionary that it is given")
 
 
 def _raise_met() -> None:

@@ -14,8 +14,8 @@ from .calls import RECORDING
 _CREATORS = frozenset(["empty", "rand", "randn", "randint", "randperm", "normal"])
 
 
-class DrawsNumbers(Unsupported):
-    """A call that drew numbers of PyTorch's generator while it was recorded."""
+class OutsideWrite(Unsupported):
+    """A call that writes, or draws numbers, into a tensor that is not a value of the trace."""
 
 
 class RecordedCreation(TorchDispatchMode):

@@ -330,3 +330,14 @@ def test_imports_inside_a_function_are_not_its_changes(torch, tmp_path, monkeypa
     compiled = fg.jit(imports, fallback="error")
     assert torch.equal(compiled(torch.ones(2)), torch.full((2,), 2.0))
     assert not compiled.last.recorded[-1].effects
+
+
+def test_writes_into_what_pytorch_makes_are_not_lost(torch):
+    x = torch.rand(3)
+    compiled = fg.jit(lambda x: torch.complex(x, x).abs())
+    for _ in range(2):
+        assert torch.allclose(compiled(x), x * 2**0.5)
+    marked = torch.rand(3)
+    marked.times = 3
+    assert torch.equal(fg.jit(lambda x: x * getattr(x, "times", 1))(marked), marked * 3)
+    assert fg.jit(lambda x, size: x.expand(size), fallback="error")(x, torch.Size([2, 3])).shape == (2, 3)
