@@ -13,16 +13,16 @@ std::shared_ptr<PyObject> shared(nb::object object) {
 
 namespace {
 
-fg::ValueFunction value_function(nb::object body, std::vector<std::string> argument_names,
+/// `body` gives the callable, with the interpreter's lock.
+fg::ValueFunction value_function(std::function<nb::object()> body, std::vector<std::string> argument_names,
                                  std::vector<std::string> member_names) {
-  const auto kept = shared(std::move(body));
   return {.body =
-              [kept](std::span<const Value> arguments, std::span<const Tensor> members) {
+              [body = std::move(body)](std::span<const Value> arguments, std::span<const Tensor> members) {
                 const nb::gil_scoped_acquire gil;
                 nb::list given, own;
                 for (const Value& value : arguments) given.append(from_value(value));
                 for (const Tensor& member : members) own.append(nb::cast(member));
-                const nb::object results = nb::handle(kept.get())(given, own);
+                const nb::object results = body()(given, own);
                 std::vector<Value> out;
                 for (nb::handle result : results) out.push_back(to_value(result));
                 return out;
@@ -30,6 +30,33 @@ fg::ValueFunction value_function(nb::object body, std::vector<std::string> argum
           .argument_names = std::move(argument_names),
           .member_names = std::move(member_names)};
 }
+
+fg::ValueFunction function_of(nb::object body) {
+  const auto kept = shared(std::move(body));
+  return value_function([kept] { return nb::borrow(kept.get()); }, {}, {});
+}
+
+std::function<nb::object()> callable_of(const std::shared_ptr<Body>& body) {
+  return [body] {
+    if (!body->object) throw nb::value_error("the compiled function is gone");
+    return nb::borrow(body->object);
+  };
+}
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self)) return 0;
+  Py_VISIT(nb::inst_ptr<Function>(self)->body());
+  return 0;
+}
+
+int clear(PyObject* self) {
+  nb::inst_ptr<Function>(self)->clear();
+  return 0;
+}
+
+PyType_Slot collected[] = {
+    {Py_tp_traverse, reinterpret_cast<void*>(&traverse)}, {Py_tp_clear, reinterpret_cast<void*>(&clear)}, {0, nullptr}};
 
 fg::Cache cache_named(const std::string& name) {
   if (name == "constant values") return fg::Cache::constant_values;
@@ -66,8 +93,8 @@ void make_function(Function* self, nb::object body, std::vector<std::string> arg
   options.fullgraph = fullgraph;
   options.memory_budget = memory_budget;
   options.debug.associate_forward = associate_forward;
-  new (self) Function(value_function(std::move(body), std::move(argument_names), std::move(member_names)),
-                      std::move(options), location_of(at));
+  new (self) Function(std::move(body), std::move(argument_names), std::move(member_names), std::move(options),
+                      location_of(at));
 }
 
 nb::dict stats_of(const Function& f) {
@@ -94,7 +121,7 @@ Function with_transforms(const Function& f, std::vector<nb::object> transforms) 
       return nb::cast<fg::Trace>(nb::handle(kept.get())(nb::cast(trace)));
     });
   }
-  return Function(fg::with_transforms(f.jitted(), std::move(all), python_line()));
+  return {fg::with_transforms(f.jitted(), std::move(all), python_line()), f};
 }
 
 struct Pullback {
@@ -104,7 +131,7 @@ struct Pullback {
 nb::tuple vjp(nb::object body, nb::handle arguments, const std::vector<int>& with_respect_to) {
   std::vector<Value> given;
   for (nb::handle argument : arguments) given.push_back(to_value(argument));
-  Pullback out{fg::vjp_values(value_function(std::move(body), {}, {}), given, with_respect_to, python_line())};
+  Pullback out{fg::vjp_values(function_of(std::move(body)), given, with_respect_to, python_line())};
   nb::list results;
   for (const Value& result : out.kept.results) results.append(from_value(result));
   return nb::make_tuple(nb::tuple(results), std::move(out));
@@ -112,7 +139,7 @@ nb::tuple vjp(nb::object body, nb::handle arguments, const std::vector<int>& wit
 
 fg::Trace record(nb::object body, nb::handle arguments, nb::handle members) {
   const Arguments given(arguments, members);
-  return fg::record_values(value_function(std::move(body), {}, {}), given.values(), given.members(), python_line());
+  return fg::record_values(function_of(std::move(body)), given.values(), given.members(), python_line());
 }
 
 nb::list pull(const Pullback& pullback, nb::handle cotangents) {
@@ -136,8 +163,23 @@ std::vector<fg::Trace> stages_of(const Function& f) {
 
 }  // namespace
 
-Function::Function(fg::ValueFunction function, fg::JitOptions options, SourceLocation at)
-    : f_(fg::jit_values(std::move(function), std::move(options), at)) {}
+Function::Function(nb::object body, std::vector<std::string> argument_names, std::vector<std::string> member_names,
+                   fg::JitOptions options, SourceLocation at)
+    : object_(std::move(body)),
+      body_(std::make_shared<Body>(Body{object_.ptr(), 1})),
+      f_(fg::jit_values(value_function(callable_of(body_), std::move(argument_names), std::move(member_names)),
+                        std::move(options), at)) {}
+
+Function::Function(fg::JittedValues f, const Function& other)
+    : object_(other.object_), body_(other.body_), f_(std::move(f)) {
+  ++body_->owners;
+}
+
+void Function::clear() {
+  if (!object_.is_valid()) return;
+  if (--body_->owners == 0) body_->object = nullptr;
+  object_.reset();
+}
 
 nb::tuple Function::call(nb::handle arguments, nb::handle members, nb::handle at) const {
   const Arguments given(arguments, members);
@@ -198,7 +240,7 @@ void bind_functions(nb::module_& m) {
   m.def("record", &record, nb::arg("body"), nb::arg("arguments"), nb::arg("members") = nb::tuple());
   m.def("recomputed", &recomputed, nb::arg("body"));
   m.def("vjp", &vjp, nb::arg("body"), nb::arg("arguments"), nb::arg("with_respect_to"));
-  nb::class_<Function>(m, "Function", "A compiled function over flat lists of values.")
+  nb::class_<Function>(m, "Function", nb::type_slots(collected), "A compiled function over flat lists of values.")
       .def("__init__", &make_function, nb::arg("body"), nb::arg("argument_names") = std::vector<std::string>(),
            nb::arg("member_names") = std::vector<std::string>(), nb::arg("cache") = "constant values",
            nb::arg("executors") = std::vector<std::string>(), nb::arg("autocast") = nb::none(),

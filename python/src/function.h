@@ -3,11 +3,23 @@
 
 namespace fulgurite_python {
 
+/// The Python callable that a function records. Functions own it, and the library looks it up here: Python's collector
+/// follows what functions own, and could not follow a closure of the library.
+struct Body {
+  PyObject* object = nullptr;
+  int owners = 0;
+};
+
 /// A compiled function over flat lists of values.
 class Function {
  public:
-  Function(fg::ValueFunction function, fg::JitOptions options, SourceLocation at);
-  explicit Function(fg::JittedValues f) : f_(std::move(f)) {}
+  Function(nb::object body, std::vector<std::string> argument_names, std::vector<std::string> member_names,
+           fg::JitOptions options, SourceLocation at);
+  /// `f`: made of `other`.
+  Function(fg::JittedValues f, const Function& other);
+  Function(Function&&) noexcept = default;
+  Function& operator=(Function&&) = delete;
+  ~Function() { clear(); }
 
   const fg::JittedValues& jitted() const { return f_; }
 
@@ -20,7 +32,13 @@ class Function {
   /// (results, saved, backward or None, which results carry a gradient, the places of tensors written)
   nb::tuple forward(nb::handle arguments, nb::handle members, nb::bytes needs) const;
 
+  /// For Python's collector.
+  PyObject* body() const { return object_.ptr(); }
+  void clear();
+
  private:
+  nb::object object_;
+  std::shared_ptr<Body> body_;
   fg::JittedValues f_;
 };
 

@@ -57,6 +57,13 @@ class PlainCall {
     return run_with(nb::list(arguments + members), arguments, members);
   }
 
+  /// For Python's collector.
+  std::pair<PyObject*, PyObject*> owned() const { return {function_.ptr(), finish_.ptr()}; }
+  void clear() {
+    function_.reset();
+    finish_.reset();
+  }
+
  private:
   /// `every`: the arguments, then the members.
   nb::object run_with(nb::handle every, nb::handle arguments, nb::handle members) const {
@@ -93,6 +100,23 @@ class PlainCall {
   fg::Dtype dtype_;
 };
 
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self)) return 0;
+  const auto [function, finish] = nb::inst_ptr<PlainCall>(self)->owned();
+  Py_VISIT(function);
+  Py_VISIT(finish);
+  return 0;
+}
+
+int clear(PyObject* self) {
+  nb::inst_ptr<PlainCall>(self)->clear();
+  return 0;
+}
+
+PyType_Slot collected[] = {
+    {Py_tp_traverse, reinterpret_cast<void*>(&traverse)}, {Py_tp_clear, reinterpret_cast<void*>(&clear)}, {0, nullptr}};
+
 }  // namespace
 
 void bind_plain_calls(nb::module_& m) {
@@ -103,7 +127,8 @@ void bind_plain_calls(nb::module_& m) {
                           std::move(num_threads),     std::move(increment_version),       std::move(tensor),
                           std::move(parameter)};
         });
-  nb::class_<PlainCall>(m, "PlainCall", "A compiled function's calls with plain tensors alone, without gradients.")
+  nb::class_<PlainCall>(m, "PlainCall", nb::type_slots(collected),
+                        "A compiled function's calls with plain tensors alone, without gradients.")
       .def(nb::init<nb::object, nb::object, std::vector<bool>, std::optional<bool>, bool>(), nb::arg("function"),
            nb::arg("finish"), nb::arg("is_member"), nb::arg("grad").none(), nb::arg("follows_modes"))
       .def("run", &PlainCall::run, nb::arg("arguments"));

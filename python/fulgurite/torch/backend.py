@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import operator
 import sys
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +20,7 @@ from .graph import Program, source_of, unsupported_nodes
 _FALLBACKS = ("eager", "inductor", "error")
 _OPTIONS = {"fallback", "executors", "cache", "associate_forward", "memory_budget", "min_part", "quiet"}
 _IN_PLACE = ("iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "iand", "ior", "ixor", "imatmul")
-_programs: list[Program] = []
+_programs: list[weakref.ref[Program]] = []  # in order; PyTorch owns them
 _cuts: list[str] = []
 
 
@@ -61,7 +62,7 @@ def backend(
 
 def _program(module: torch.fx.GraphModule, grad: bool, options: dict[str, Any]) -> Program:
     program = Program(module, grad, **options)
-    _programs.append(program)
+    _programs.append(weakref.ref(program))
     return program
 
 
@@ -320,8 +321,8 @@ def set_as_default() -> None:
 
 
 def programs() -> list[Program]:
-    """The compiled functions, in order: for `fulgurite.last_traces` and `fulgurite.examine`."""
-    return list(_programs)
+    """The compiled functions that PyTorch still has, in order: for `fulgurite.last_traces` and `fulgurite.examine`."""
+    return [program for ref in _programs if (program := ref()) is not None]
 
 
 def report() -> str:

@@ -6,6 +6,7 @@ import dis
 import sys
 import sysconfig
 import types
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +18,7 @@ _LAYERS = f"{_TORCH}/nn/modules/"
 _STANDARD = sysconfig.get_path("stdlib")
 _PACKAGES = ("/site-packages/", "/dist-packages/")
 
-_names: dict[int, tuple[types.CodeType, frozenset[str]]] = {}
+_names: weakref.WeakKeyDictionary[types.CodeType, frozenset[str]] = weakref.WeakKeyDictionary()
 
 
 def _is_users(file: str) -> bool:
@@ -28,12 +29,11 @@ def _is_users(file: str) -> bool:
 
 
 def _names_of(code: types.CodeType) -> frozenset[str]:
-    found = _names.get(id(code))
+    found = _names.get(code)
     if found is None:
         texts = [c for c in code.co_consts if isinstance(c, str) and c.isidentifier()]
-        names = frozenset([*code.co_names, *code.co_freevars, *code.co_cellvars, *texts])
-        found = _names[id(code)] = code, names
-    return found[1]
+        found = _names[code] = frozenset([*code.co_names, *code.co_freevars, *code.co_cellvars, *texts])
+    return found
 
 
 class ExecutedCode:

@@ -1,7 +1,9 @@
 """Calls of functions that `fulgurite.jit` compiled: threads, constants, modes, and tensors that are not arguments."""
 
+import gc
 import subprocess
 import sys
+import weakref
 
 import fulgurite as fg
 import numpy as np
@@ -206,3 +208,25 @@ def test_the_default_dtype_is_that_of_the_call(torch):
                     assert f(x).dtype == dtype
     finally:
         torch.set_default_dtype(torch.float32)
+
+
+@pytest.mark.parametrize("way", ["jit", "compile", "plain"])
+def test_compiled_functions_are_freed_with_what_they_hold(torch, way):
+    def make():
+        module = torch.nn.Linear(3, 3)
+        x = torch.ones(2, 3)
+        if way == "jit":
+            compiled = fg.jit(module, fallback="error")
+        elif way == "plain":
+            compiled = fg.jit(lambda x: x @ module.weight.detach().T, fallback="error")
+        else:
+            compiled = torch.compile(module, backend="fulgurite")
+        for _ in range(3):
+            compiled(x)
+        module.compiled = [compiled]
+        return weakref.ref(module)
+
+    kept = [make() for _ in range(3)]
+    torch._dynamo.reset()
+    gc.collect()
+    assert [ref() for ref in kept] == [None] * 3
