@@ -27,6 +27,16 @@ std::optional<Range> range_of(const Tensor& tensor, size_t place) {
   return Range{begin, begin + span_of(tensor) * fg::size_of(tensor.dtype()), place};
 }
 
+}  // namespace
+
+bool is_view_of(const Tensor& view, const Tensor& base) {
+  if (!view.defined() || !base.defined() || view.dtype() != base.dtype()) return false;
+  const auto part = range_of(view, 0), whole = range_of(base, 0);
+  return part && whole && whole->begin <= part->begin && part->end <= whole->end;
+}
+
+namespace {
+
 Tensor moved_into(const fg::OutsideMemory& memory, const char* start, const Tensor& tensor) {
   const int64_t distance = static_cast<const char*>(tensor.data_pointer({"", 0})) - start;
   const int64_t size = fg::size_of(tensor.dtype());
@@ -98,6 +108,12 @@ bool Arguments::join_overlapping() {
     first = next;
   }
   return has_joined;
+}
+
+std::optional<size_t> Arguments::base_of(const Tensor& view) const {
+  for (size_t i = 0; i < tensors_.size(); ++i)
+    if (counts_[i] == fg::write_count(tensors_[i], {"", 0}) && is_view_of(view, tensors_[i])) return i;
+  return {};
 }
 
 nb::object Arguments::object_of(const Tensor& result) const {

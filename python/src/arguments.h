@@ -3,6 +3,9 @@
 
 namespace fulgurite_python {
 
+/// Returns true if all elements of `view` are in the memory of `base`'s.
+bool is_view_of(const Tensor& view, const Tensor& base);
+
 /// The arguments and members of a call, with the objects that they came from.
 class Arguments {
  public:
@@ -12,6 +15,9 @@ class Arguments {
   const std::vector<Tensor>& members() const { return members_; }
   /// The object that a result is, if it is one of the tensors given.
   nb::object object_of(const Tensor& result) const;
+  /// The place of a tensor that was not written and whose memory the elements of `view` are in, if there is one.
+  std::optional<size_t> base_of(const Tensor& view) const;
+  size_t tensor_count() const { return tensors_.size(); }
   /// The tensors written since they were imported, by place among all tensors: those of the arguments, then the
   /// members.
   nb::list written() const;

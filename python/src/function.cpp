@@ -73,6 +73,30 @@ nb::object export_result(const Value& value, const Arguments& given) {
   return same.is_valid() ? same : export_tensor(Tensor(value));
 }
 
+/// The results that carry a gradient and are in the memory of another tensor that does: PyTorch's engine must see them
+/// as its views. A base is the largest of the results in one memory, and none of them is a view of a view.
+nb::list views_of(const fg::ForwardCall& call, const std::vector<bool>& needs_gradient, const Arguments& given) {
+  const auto carried = [&](size_t i) { return call.carries_gradient[i] ? Tensor(call.results[i]) : Tensor(); };
+  nb::list out;
+  for (size_t i = 0; i < call.results.size(); ++i) {
+    const Tensor view = carried(i);
+    if (!view.defined() || given.object_of(view).is_valid()) continue;
+    const auto argument = given.base_of(view);
+    size_t base = argument.value_or(given.tensor_count() + i);
+    int64_t size = view.numel().hint();
+    for (size_t j = 0; !argument && j < call.results.size(); ++j) {
+      const Tensor other = carried(j);
+      const int64_t count = other.defined() ? other.numel().hint() : 0;
+      const bool is_larger = count > size || (count == size && j < i && base == given.tensor_count() + i);
+      if (!is_larger || !other.is_contiguous() || !is_view_of(view, other)) continue;
+      base = given.tensor_count() + j;
+      size = count;
+    }
+    if (argument ? needs_gradient[*argument] : base != given.tensor_count() + i) out.append(nb::make_tuple(i, base));
+  }
+  return out;
+}
+
 // A saved result or argument is that very object, so that PyTorch sees writes into it.
 nb::object export_saved(const Tensor& tensor, const std::vector<Value>& values, const nb::list& results,
                         const Arguments& given) {
@@ -229,7 +253,8 @@ nb::tuple Function::forward(nb::handle arguments, nb::handle members, nb::bytes 
   }
   for (const Tensor& tensor : call.saved) saved.append(export_saved(tensor, call.results, results, given));
   for (const char is_later : call.for_derivatives) later.append(static_cast<bool>(is_later));
-  return nb::make_tuple(results, saved, later, export_backward(call.backward), carries, given.written());
+  return nb::make_tuple(results, saved, later, export_backward(call.backward), carries, given.written(),
+                        views_of(call, needs_gradient, given));
 }
 
 const fg::Jitted& jitted_of(nb::handle object) { return nb::cast<Function&>(object).jitted(); }

@@ -29,7 +29,9 @@ class Function {
   nb::list run(const Arguments& given) const;
   /// (results as objects of the peer, the places of tensors written)
   nb::tuple run_objects(nb::handle arguments, nb::handle members) const;
-  /// (results, saved, backward or None, which results carry a gradient, the places of tensors written)
+  /// (results, saved, which of these only derivatives read, backward or None, which results carry a gradient, the
+  /// places of tensors written, the views among the results as pairs of places: of a result, and of the tensor given or
+  /// the result, counted behind these, whose memory it is in)
   nb::tuple forward(nb::handle arguments, nb::handle members, nb::bytes needs) const;
 
   /// For Python's collector.

@@ -323,9 +323,9 @@ def _into(out: Tensor, target: Any, args: list[Any], kwargs: dict[str, Any], at:
     if _core.is_grad_enabled() and any(isinstance(x, Tensor) and x.requires_grad for x in given):
         raise Unsupported("out= with arguments that need a gradient")
     result = function_call(target, args, kwargs, at)
-    if not isinstance(result, Tensor) or list(result.shape) != list(out.shape):
-        raise Unsupported("out= of a tensor of another size")
-    return write(out, convert(result, out.dtype, at), at)
+    if not isinstance(result, Tensor) or list(result.shape) != list(out.shape) or result.dtype != out.dtype:
+        raise Unsupported("out= of a tensor of another size or dtype")
+    return write(out, result, at)
 
 
 def method_call(name: str, args: list[Any], kwargs: dict[str, Any], at: At) -> Any:

@@ -14,6 +14,7 @@ import sys
 from typing import Any
 
 import torch
+from torch._C._functorch import peek_interpreter_stack
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves, tree_map
 
@@ -41,6 +42,7 @@ class Proxy(torch.Tensor):
 
     __torch_function__ = torch._C._disabled_torch_function_impl
     _fg: Tensor
+    _is_argument = False
 
     @staticmethod
     def __new__(cls: type[Proxy], value: Tensor) -> Proxy:
@@ -266,6 +268,8 @@ class Recorder(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if peek_interpreter_stack() is not None:  # a transform's tensors: its parts come to __torch_dispatch__
+            return func(*args, **kwargs)
         kind, name = _kind_of(func)
         self.may_have_written = self.may_have_written or _may_write(name, func, kwargs)
         if func is torch._C._set_grad_enabled:
@@ -281,8 +285,9 @@ class Recorder(TorchFunctionMode):
             return None  # as requires_grad_(): gradients are those of the recorded function
         if kind == "set":
             raise Unsupported(f"an assignment to Tensor.{name} while a function is recorded")
-        if isinstance(kwargs.get("out"), torch.Tensor) and not isinstance(kwargs["out"], Proxy):
-            raise Unsupported(f"a write by {name} into a tensor that is not an argument while a function is recorded")
+        out = kwargs.get("out")
+        if isinstance(out, torch.Tensor) and (not isinstance(out, Proxy) or out._is_argument):  # it may share memory
+            raise Unsupported(f"{name}: out= of a tensor that the function does not make, and is not of the module")
         if name in errors.CHECKED:
             errors.check(func, args, kwargs)
         try:
@@ -347,6 +352,7 @@ class Recorder(TorchFunctionMode):
                     with RecordedCreation():
                         out = self._constant(func, args, kwargs)
         except _core.Error as error:
+            error = Unsupported(str(error)) if isinstance(error, OutsideWrite) else error
             given = error if isinstance(reason, Unsupported) else reason
             raise errors.like_eager(given, func, args, kwargs) from None
         except Exception as error:

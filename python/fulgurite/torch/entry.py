@@ -148,6 +148,7 @@ class Entry:
         """(the containers among the arguments, the arguments)."""
         proxies = [Proxy(v) for v in values]
         for proxy, tensor in zip(proxies, self.given):
+            proxy._is_argument = True
             if attributes := vars(tensor):
                 proxy._attributes = frozenset(attributes)
         given = iter(proxies)

@@ -12,7 +12,7 @@ from .._core import Unsupported
 
 # Functions of which PyTorch refuses arguments that our operators take.
 CHECKED = frozenset(
-    """amax amin aminmax index_add index_add_ group_norm
+    """amax amin aminmax index_add index_add_ group_norm multilabel_margin_loss
     adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d
     adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d""".split()
 )

@@ -60,11 +60,20 @@ def train(function: _core.Function, arguments: list[Any], members: list[Any]) ->
     tensors = [x for x in arguments if isinstance(x, torch.Tensor)] + members
     needs = bytes(t.requires_grad for t in tensors)
     numbers = [None if isinstance(x, torch.Tensor) else x for x in arguments]
-    same: dict[int, int] = {}
-    results = list(_Forward.apply(function, numbers, needs, same, *tensors))
-    for i, place in same.items():
-        results[i] = tensors[place]
+    outside: dict[int, tuple[int, Any]] = {}
+    results = list(_Forward.apply(function, numbers, needs, outside, *tensors))
+    for i, (base, view) in outside.items():
+        results[i] = _view_of(tensors[base] if base < len(tensors) else results[base - len(tensors)], view)
     return results
+
+
+def _view_of(base: torch.Tensor, view: torch.Tensor | None) -> torch.Tensor:
+    """The tensor over the elements of `view`, as PyTorch's view of `base`, so that writes into one reach the other's
+    history; `base` itself without one."""
+    if view is None:
+        return base
+    distance = (view.data_ptr() - base.data_ptr()) // base.element_size()
+    return base.as_strided(view.shape, view.stride(), base.storage_offset() + distance)
 
 
 def _for_hooks(gradient: Any, tensor: torch.Tensor) -> Any:
@@ -120,19 +129,21 @@ class _Saved:
 class _Forward(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, function: _core.Function, numbers: list[Any], needs: bytes, same: dict[int, int], *tensors: Any
+        ctx: Any, function: _core.Function, numbers: list[Any], needs: bytes, outside: dict[int, Any], *tensors: Any
     ) -> Any:
-        """`same` gets the results that are arguments, by place: what is not written is returned as it is."""
+        """`outside` gets the results that are made of other tensors, by place: (the place of an argument, or behind
+        these of a result, None or the view of it). Arguments that are not written are returned as they are."""
         given = iter(tensors)
         arguments = [next(given) if x is None else x for x in numbers]
-        results, saved, later, backward, carries, written = function.forward(arguments, list(given), needs)
+        results, saved, later, backward, carries, written, views = function.forward(arguments, list(given), needs)
         for place in written:
             increment_version(tensors[place])
         if written:
             ctx.mark_dirty(*[tensors[p] for p in written if any(tensors[p] is r for r in results)])
         places = {id(t): i for i, t in enumerate(tensors) if i not in written}
-        same.update((i, places[id(r)]) for i, r in enumerate(results) if id(r) in places)
-        results = [None if i in same else r for i, r in enumerate(results)] if same else results
+        outside.update((i, (places[id(r)], None)) for i, r in enumerate(results) if id(r) in places)
+        outside.update((i, (base, results[i])) for i, base in views)
+        results = [None if i in outside else r for i, r in enumerate(results)] if outside else results
         ctx.backward_program, ctx.needs = backward, needs
         ctx.inputs = [t for t, n in zip(tensors, needs) if n]
         ctx.set_materialize_grads(False)

@@ -341,3 +341,20 @@ def test_writes_into_what_pytorch_makes_are_not_lost(torch):
     marked.times = 3
     assert torch.equal(fg.jit(lambda x: x * getattr(x, "times", 1))(marked), marked * 3)
     assert fg.jit(lambda x, size: x.expand(size), fallback="error")(x, torch.Size([2, 3])).shape == (2, 3)
+
+
+def test_transforms_of_pytorch_are_recorded(torch):
+    weight = torch.randn(4, 4, requires_grad=True)
+    x = torch.randn(3, 4, requires_grad=True)
+    functions = (
+        lambda x: torch.vmap(lambda row: row.sin() * row.sum())(x),
+        lambda x: torch.func.grad(lambda v: (v**3).sum())(x) @ weight,
+        lambda x: torch.vmap(lambda q: torch.vmap(lambda k: q >= k)(torch.arange(4)))(torch.arange(4)) * x.sum(),
+    )
+    for f in functions:
+        compiled = fg.jit(f, fallback="error")
+        for _ in range(2):
+            expected, found = f(x), compiled(x)
+            assert torch.allclose(expected, found, atol=1e-6)
+            (a,), (b,) = (torch.autograd.grad(y.cos().sum(), x) for y in (expected, found))
+            assert torch.allclose(a, b, atol=1e-5)

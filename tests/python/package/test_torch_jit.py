@@ -370,3 +370,31 @@ def test_recurrent_layers(torch):
     layer = torch.nn.LSTM(3, 4, 2, dropout=1.0)  # drops everything between the layers
     out, _ = fg.jit(layer, fallback="error")(torch.randn(5, 2, 3))
     assert torch.allclose(out, layer(torch.zeros(5, 2, 3))[0])
+
+
+@pytest.mark.parametrize("way", ["jit", "compile"])
+def test_results_that_share_memory_are_views(torch, way):
+    def f(x, w):
+        y = x + w * 3
+        return y, y.view(-1), y[1], x.t(), y.detach()
+
+    g = fg.jit(f, fallback="error") if way == "jit" else torch.compile(f, backend="fulgurite")
+
+    def gradients(f, write):
+        x, w = torch.ones(2, 3, requires_grad=True), torch.full((2, 3), 2.0, requires_grad=True)
+        results = f(x * 1, w)
+        write(*results)
+        weights = [r.detach().clone() + i for i, r in enumerate(results)]
+        loss = sum((r * k).sum() for r, k in zip(results, weights) if r.requires_grad)
+        return [r.detach().clone() for r in results], torch.autograd.grad(loss, (x, w))
+
+    writes = (
+        lambda y, flat, row, t, d: flat[2:5].mul_(3),
+        lambda y, flat, row, t, d: (row.mul_(2), y[0].zero_()),
+        lambda y, flat, row, t, d: t.add_(1),
+        lambda y, flat, row, t, d: None,
+    )
+    for write in writes:
+        (expected, wanted), (found, given) = gradients(f, write), gradients(g, write)
+        assert all(torch.equal(a, b) for a, b in zip(expected, found))
+        assert all(torch.allclose(a, b) for a, b in zip(wanted, given))
