@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,6 +11,8 @@ import torch
 
 from .. import _core
 from .surroundings import TYPE_OF_ITEM, Guard
+
+_LOCK = threading.RLock()  # held while a module has stand-ins in the place of its members
 
 
 class Members:
@@ -35,8 +38,9 @@ class Members:
                     self.places.append((store, key, seen[id(value)]))
 
     def tensors(self) -> list[torch.Tensor]:
-        """Those of this call."""
-        return [store[key] for store, key in self.slots]
+        """Those of this call. They are waited for while another thread has replaced them."""
+        with _LOCK:
+            return [store[key] for store, key in self.slots]
 
     def guards(self) -> list[Guard]:
         """Each of them is still one of its kind, not None."""
@@ -45,15 +49,16 @@ class Members:
     @contextmanager
     def replaced(self, stand_ins: list[Any]) -> Iterator[None]:
         """A scope in which the module has these in the places of its parameters and buffers."""
-        before = [(store, dict(store)) for store in self.stores]
-        for store, key, place in self.places:
-            store[key] = stand_ins[place]
-        try:
-            yield
-        finally:
-            for store, contents in before:
-                store.clear()
-                store.update(contents)
+        with _LOCK:
+            before = [(store, dict(store)) for store in self.stores]
+            for store, key, place in self.places:
+                store[key] = stand_ins[place]
+            try:
+                yield
+            finally:
+                for store, contents in before:
+                    store.clear()
+                    store.update(contents)
 
     def check(self) -> None:
         """Refuses what would be run at the recording only."""

@@ -89,6 +89,10 @@ def _replace(holder: Any, values: dict[Any, Any], gone: list[Any]) -> None:
             holder.extend(values.values())
 
 
+def _among(keys: list[Any], names: frozenset[str] | None) -> list[Any]:
+    return keys if names is None else [k for k in keys if k in names]
+
+
 def _is_by_key(holder: Any) -> bool:
     """Returns True of holders whose contents are exchanged one by one."""
     return isinstance(holder, dict) or not isinstance(holder, (*_SIZED, types.CellType))
@@ -125,6 +129,10 @@ class _Record:
         if self.names is None:
             return _contents(self.holder)
         return {k: self.holder[k] for k in self.names if k in self.holder}
+
+    def named(self, names: frozenset[str] | None) -> dict[Any, Any]:
+        """Its contents before, of these names alone if there are some."""
+        return self.before if names is None else {k: v for k, v in self.before.items() if k in names}
 
     def changed(self) -> list[Any]:
         """The keys whose values are others."""
@@ -181,12 +189,33 @@ class Surroundings:
 
     def restore(self) -> None:
         """Undoes the changes."""
-        for record in self.records.values():
-            if changed := record.changed():
+        for record, names in self._reached():
+            if changed := _among(record.changed(), names):
                 by_key = _is_by_key(record.holder)
                 values = {k: v for k, v in record.before.items() if not by_key or k in changed}
                 _replace(record.holder, values, [k for k in changed if k not in record.before])
-        _set_generator_states(self.generators)
+        if _generator_states() != self.generators:
+            _set_generator_states(self.generators)
+
+    def _reached(self) -> list[tuple[_Record, frozenset[str] | None]]:
+        """The holders that the executed code may have read or changed, each with the names of what it may have in it;
+        None of all. Other threads may change others."""
+        found: list[tuple[_Record, frozenset[str] | None]] = []
+        seen: set[int] = set()
+        names = self.code.names()
+        waiting = list(self.roots)
+        for record in [r for r in self.records.values() if r.names is not None]:
+            seen.add(id(record.holder))
+            found.append((record, None))
+            waiting += [v for v in _objects(record.before) if not is_foreign(v)]
+        while waiting:
+            for holder, _ in holders_of(waiting.pop()):
+                record = self.records.get(id(holder))
+                if record is not None and id(holder) not in seen:
+                    seen.add(id(holder))
+                    found.append((record, names if record.is_attributes else None))
+                    waiting += _objects(found[-1][0].named(found[-1][1]))
+        return found
 
     def _add(self, values: list[Any]) -> None:
         waiting = list(values)
@@ -220,8 +249,8 @@ class Surroundings:
         if _generator_states() != self.generators:
             raise Unsupported("numbers of a generator of Python or NumPy, which would be the same in each call")
         found = []
-        for record in self.records.values():
-            if keys := record.changed():
+        for record, names in self._reached():
+            if keys := _among(record.changed(), names):
                 self.changes[id(record.holder)] = keys
                 now = record.now()
                 by_key = _is_by_key(record.holder)
@@ -239,25 +268,8 @@ class Surroundings:
     def guards(self, used: set[int]) -> list[Guard]:
         """A guard for each value that the function may have read. `used`: the identities of the tensors that operators
         were given."""
-        found: list[Guard] = []
-        seen: set[int] = set()
-        names = self.code.names()
-        waiting = list(self.roots)
-        for record in [r for r in self.records.values() if r.names is not None]:
-            seen.add(id(record.holder))
-            found += self._of_record(record, record.before, used)
-            waiting += [v for v in _objects(record.before) if not is_foreign(v)]
-        while waiting:
-            for holder, _ in holders_of(waiting.pop()):
-                record = self.records.get(id(holder))
-                if record is None or id(holder) in seen:
-                    continue
-                seen.add(id(holder))
-                is_open = names is None or not record.is_attributes
-                kept = record.before if is_open else {k: v for k, v in record.before.items() if k in names}
-                found += self._of_record(record, kept, used)
-                waiting += _objects(kept)
-        return found
+        reached = self._reached()
+        return [guard for record, names in reached for guard in self._of_record(record, record.named(names), used)]
 
     def _of_record(self, record: _Record, kept: dict[Any, Any], used: set[int]) -> Iterator[Guard]:
         holder = record.holder

@@ -5,6 +5,7 @@ import collections
 import dataclasses
 import itertools
 import random
+import threading
 
 import fulgurite as fg
 import numpy as np
@@ -358,3 +359,24 @@ def test_transforms_of_pytorch_are_recorded(torch):
             assert torch.allclose(expected, found, atol=1e-6)
             (a,), (b,) = (torch.autograd.grad(y.cos().sum(), x) for y in (expected, found))
             assert torch.allclose(a, b, atol=1e-5)
+
+
+def test_threads_call_a_module_while_it_is_recorded(torch):
+    module = torch.nn.Sequential(*[torch.nn.Linear(4, 4) for _ in range(20)])
+    for _ in range(5):
+        compiled, found, barrier = fg.jit(module, fallback="error"), {}, threading.Barrier(8)
+
+        def work(k, compiled=compiled, found=found, barrier=barrier):
+            barrier.wait()
+            for size in (1 + k % 3, 4):
+                found[k, size] = compiled(torch.ones(size, 4))
+
+        threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(found) == 16
+        for (_, size), out in found.items():
+            assert torch.allclose(out, module(torch.ones(size, 4)), atol=1e-6)
+        assert all(type(p) is torch.nn.Parameter for p in module.parameters())
