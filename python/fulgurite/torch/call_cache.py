@@ -17,6 +17,7 @@ from .backend import announce
 from .containers import Opened, is_container
 from .direct import Proxy
 from .entry import Entry, autocast_dtype, refusal_of
+from .lines import line_of
 from .members import Members
 from .structures import flat_arguments
 from .surroundings import Guard, at_present, name_of
@@ -150,7 +151,7 @@ class CallCache:
             if isinstance(error, type(theirs)):
                 raise error from None
             raise theirs from None
-        reason = str(error) or type(error).__name__
+        reason = (str(error) or type(error).__name__).splitlines()[0] + line_of(error)
         entry.on_torch = reason if is_of_entry else ""
         self._announce(reason)
         return out

@@ -13,6 +13,7 @@ from torch.utils import _pytree
 
 from .. import _core
 from .._core import Tensor, Unsupported
+from .lines import user_line
 
 _lock = threading.Lock()
 _recordings = 0  # that are in progress, of all threads
@@ -148,7 +149,7 @@ def recorded() -> Iterator[None]:
 
 
 def _apply_or_record(cls: type[torch.autograd.Function], *args: Any, **kwargs: Any) -> Any:
-    from .direct import Proxy, user_line
+    from .direct import Proxy
 
     if not any(isinstance(a, Proxy) for a in args):
         return _APPLY.__get__(None, cls)(*args, **kwargs)

@@ -10,7 +10,6 @@ far ends, is run, and the function goes on.
 from __future__ import annotations
 
 import contextlib
-import sys
 from typing import Any
 
 import torch
@@ -30,11 +29,11 @@ from . import rules_linalg as _linalg  # noqa: F401
 from . import rules_numbers as _numbers  # noqa: F401
 from . import rules_recurrent as _recurrent  # noqa: F401
 from .calls import DTYPE, RECORDING, TORCH_DTYPE, function_call, method_call
+from .lines import user_line
 from .recorded_creation import OutsideWrite, RecordedCreation
 from .symbols import Symbol, fix_sizes, metadata, with_values
 
 _make = torch.Tensor._make_wrapper_subclass
-_INTERNAL = (torch.__path__[0], __file__.rsplit("/", 2)[0], "<frozen ", "<string>")
 
 
 class Proxy(torch.Tensor):
@@ -163,16 +162,6 @@ def decompositions() -> dict[Any, Any]:
 
         _table = dict(torch._decomp.decomposition_table)
     return _table
-
-
-def user_line() -> calls.At:
-    """The innermost line of Python that is neither ours nor PyTorch's."""
-    if RECORDING.lines:
-        return RECORDING.lines[-1]
-    frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_INTERNAL):
-        frame = frame.f_back
-    return (frame.f_code.co_filename, frame.f_lineno) if frame is not None else ("", 0)
 
 
 _METADATA = frozenset(

@@ -10,6 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from .. import _core
 from .._core import Unsupported
 from .calls import RECORDING
+from .lines import user_line
 
 _CREATORS = frozenset(["empty", "rand", "randn", "randint", "randperm", "normal"])
 
@@ -36,7 +37,7 @@ class RecordedCreation(TorchDispatchMode):
         tensors = [x for x in args if isinstance(x, torch.Tensor)]
         if func.overloadpacket.__name__ in _CREATORS and not tensors:
             try:
-                return direct.wrap(aten.run(func, direct.unwrap(list(args)), direct.unwrap(kwargs), direct.user_line()))
+                return direct.wrap(aten.run(func, direct.unwrap(list(args)), direct.unwrap(kwargs), user_line()))
             except _core.Error:
                 pass
         return func(*args, **kwargs)
