@@ -8,7 +8,7 @@ namespace fulgurite_python {
 namespace {
 
 /// How a guard finds the present value; fulgurite/torch/surroundings.py has the same numbers.
-enum class GuardKind : uint8_t { item, element, cell, length, attribute, type_of_item, equal, no_item };
+enum class GuardKind : uint8_t { item, element, cell, length, attribute, type_of_item, equal, no_item, call };
 
 struct Decref {
   void operator()(PyObject* object) const { Py_DECREF(object); }

@@ -83,10 +83,18 @@ def tensors_with_gradient(target: Any) -> list[torch.Tensor]:
     return found
 
 
+def is_array(thing: Any) -> bool:
+    """Returns True of NumPy's arrays of numbers."""
+    kind = type(thing)
+    return kind.__name__ == "ndarray" and kind.__module__ == "numpy" and not thing.dtype.hasobject
+
+
 def is_foreign(thing: Any) -> bool:
     """Returns True of the objects of Python's library, of PyTorch and of NumPy, but for layers and plain holders of
     attributes: what these hold is not of the function."""
-    if isinstance(thing, (*_CONTAINERS, tuple, frozenset, torch.nn.Module, argparse.Namespace, types.SimpleNamespace)):
+    if is_array(thing) or isinstance(
+        thing, (*_CONTAINERS, tuple, frozenset, torch.nn.Module, argparse.Namespace, types.SimpleNamespace)
+    ):
         return False
     if isinstance(thing, types.ModuleType):
         name = thing.__name__
@@ -126,7 +134,7 @@ def is_iterator(thing: Any) -> bool:
 def holders_of(thing: Any) -> Iterator[tuple[Any, bool]]:
     """(what holds values that may be exchanged, True if these are attributes), of one object: dictionaries, lists,
     variables of closures, classes."""
-    if isinstance(thing, _CONTAINERS):
+    if isinstance(thing, _CONTAINERS) or is_array(thing):
         yield thing, False
     elif isinstance(thing, (tuple, frozenset)):
         for value in thing:

@@ -20,16 +20,17 @@ from torch.utils import _pytree
 from .._core import Unsupported
 from .direct import Proxy
 from .executed_code import ExecutedCode
-from .reachable import given_to, holders_of, is_foreign, is_iterator, slots_of
+from .reachable import given_to, holders_of, is_array, is_foreign, is_iterator, slots_of
 from .symbols import Symbol
 
 # The ways to find a present value, as src/guards.cpp numbers them.
-ITEM, ELEMENT, CELL, LENGTH, ATTRIBUTE, TYPE_OF_ITEM, EQUAL, NO_ITEM = range(8)
+ITEM, ELEMENT, CELL, LENGTH, ATTRIBUTE, TYPE_OF_ITEM, EQUAL, NO_ITEM, CALL = range(9)
 Guard = tuple[int, Any, Any, Any]  # (how, holder, key, value)
 
 _ABSENT: Any = object()
 _MANY_ITEMS = 1_000  # of longer lists and dictionaries the length alone is looked at
 _MANY_HOLDERS = 10_000
+_MANY_BYTES = 10_000  # larger arrays of NumPy are not looked at
 _ITERATOR = "an iterator, which would give the same values in each call"
 _PLAIN = (int, float, str, type(None), torch.dtype)
 _SIZED = (dict, list, set, collections.deque)
@@ -47,6 +48,8 @@ def _contents(holder: Any) -> dict[Any, Any]:
             return {}
     if isinstance(holder, NAMED):
         return {k: v for k, v in vars(holder).items() if isinstance(v, _PLAIN) and not k.startswith("__")}
+    if is_array(holder):
+        return {...: holder.tobytes()} if holder.nbytes <= _MANY_BYTES else {}
     if not isinstance(holder, _SIZED):  # an object with __slots__
         return {k: getattr(holder, k) for k in slots_of(holder) if hasattr(holder, k)}
     kind = _kind_of(holder)  # a subclass may make what its own methods give
@@ -68,6 +71,8 @@ def _replace(holder: Any, values: dict[Any, Any], gone: list[Any]) -> None:
             holder.cell_contents = values[None]
         elif gone:
             del holder.cell_contents
+    elif is_array(holder):
+        holder[...] = sys.modules["numpy"].frombuffer(values[...], dtype=holder.dtype).reshape(holder.shape)
     elif not isinstance(holder, _SIZED):
         for key, value in values.items():
             setattr(holder, key, value)
@@ -95,7 +100,7 @@ def _among(keys: list[Any], names: frozenset[str] | None) -> list[Any]:
 
 def _is_by_key(holder: Any) -> bool:
     """Returns True of holders whose contents are exchanged one by one."""
-    return isinstance(holder, dict) or not isinstance(holder, (*_SIZED, types.CellType))
+    return isinstance(holder, dict) or not (isinstance(holder, (*_SIZED, types.CellType)) or is_array(holder))
 
 
 def _iterators(contents: dict[Any, Any]) -> list[Any]:
@@ -113,6 +118,8 @@ def _how(holder: Any) -> int:
 def _objects(contents: dict[Any, Any]) -> list[Any]:
     """The values among a holder's contents that may hold others."""
     values = contents.get(..., contents.values())
+    if isinstance(values, bytes):
+        return []
     return [v for v in values if not isinstance(v, (*_PLAIN, torch.Tensor))]
 
 
@@ -137,7 +144,7 @@ class _Record:
     def changed(self) -> list[Any]:
         """The keys whose values are others."""
         before, now = self.before, self.now()
-        if isinstance(self.holder, set):
+        if isinstance(self.holder, set) or is_array(self.holder):
             return [...] if before != now else []
         return [k for k in {**before, **now} if before.get(k, _ABSENT) is not now.get(k, _ABSENT)]
 
@@ -251,6 +258,8 @@ class Surroundings:
         found = []
         for record, names in self._reached():
             if keys := _among(record.changed(), names):
+                if is_array(record.holder):
+                    raise Unsupported("an array of NumPy that the function changes")
                 self.changes[id(record.holder)] = keys
                 now = record.now()
                 by_key = _is_by_key(record.holder)
@@ -279,6 +288,10 @@ class Surroundings:
         if isinstance(holder, set):
             if kept and all(isinstance(v, _PLAIN) for v in kept[...]):
                 yield EQUAL, holder, None, set(kept[...])
+            return
+        if is_array(holder):
+            if kept:
+                yield CALL, holder.tobytes, None, kept[...]
             return
         how = _how(holder)
         changed = self.changes.get(id(holder), ())
@@ -347,6 +360,8 @@ def at_present(guard: Guard) -> Guard:
     how, holder, key, value = guard
     if how == LENGTH:
         return how, holder, key, _kind_of(holder).__len__(holder)
+    if how in (CALL, EQUAL):
+        return how, holder, key, holder() if how == CALL else set(holder)
     if how == ATTRIBUTE:
         return how, holder, key, getattr(holder, key, None)
     found = _contents(holder).get(key if how != CELL else None)

@@ -381,3 +381,23 @@ def test_threads_call_a_module_while_it_is_recorded(torch):
         for (_, size), out in found.items():
             assert torch.allclose(out, module(torch.ones(size, 4)), atol=1e-6)
         assert all(type(p) is torch.nn.Parameter for p in module.parameters())
+
+
+def test_arrays_of_numpy_are_followed(torch):
+    weights = np.ones(2, dtype=np.float32)
+
+    def scaled(x):
+        return x * torch.from_numpy(weights) * float(weights[0])
+
+    def counting(x):
+        weights[0] += 1
+        return x * float(weights[0])
+
+    compiled, x = fg.jit(scaled, fallback="error"), torch.rand(2)
+    for k in range(3):
+        weights[k % 2] += k
+        agree(torch, scaled, compiled, [(x,), (x,)])
+    weights[0] = 0
+    counted = fg.jit(counting)
+    for k in range(3):
+        assert torch.allclose(counted(x), x * (k + 1)) and weights[0] == k + 1
