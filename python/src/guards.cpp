@@ -71,6 +71,11 @@ bool holds(PyObject* guard) {
     }
     case GuardKind::equal: return PyObject_RichCompareBool(holder, value, Py_EQ) == 1;
     case GuardKind::no_item: return !borrowed_item(holder, key);
+    case GuardKind::call: {
+      const Owned now(PyObject_CallNoArgs(holder));
+      if (!now) throw nb::python_error();
+      return PyObject_RichCompareBool(now.get(), value, Py_EQ) == 1;
+    }
   }
   return false;
 }

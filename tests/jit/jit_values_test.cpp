@@ -1,4 +1,6 @@
 // Functions over values: jit without C++ types, and backwards whose saved tensors the caller keeps.
+#include <algorithm>
+
 #include <fulgurite/fulgurite.h>
 
 #include "support/test.h"

@@ -396,7 +396,8 @@ def test_arrays_of_numpy_are_followed(torch):
     compiled, x = fg.jit(scaled, fallback="error"), torch.rand(2)
     for k in range(3):
         weights[k % 2] += k
-        agree(torch, scaled, compiled, [(x,), (x,)])
+        agree(torch, scaled, compiled, [(x,), (x,), (x,)])
+    assert compiled.torch_calls.changes == 2
     weights[0] = 0
     counted = fg.jit(counting)
     for k in range(3):
