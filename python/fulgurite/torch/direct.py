@@ -29,6 +29,7 @@ from . import rules_linalg as _linalg  # noqa: F401
 from . import rules_numbers as _numbers  # noqa: F401
 from . import rules_recurrent as _recurrent  # noqa: F401
 from .calls import DTYPE, RECORDING, TORCH_DTYPE, function_call, method_call
+from .element_reads import ELEMENTS, LISTS
 from .lines import user_line
 from .recorded_creation import OutsideWrite, RecordedCreation
 from .symbols import Symbol, fix_sizes, metadata, with_values
@@ -194,9 +195,8 @@ _WRITES = frozenset(
     """__setitem__ __iadd__ __isub__ __imul__ __itruediv__ __ifloordiv__ __imod__ __ipow__ __iand__ __ior__ __ixor__
     __imatmul__ batch_norm instance_norm""".split()
 )
-_ELEMENTS = {"item": lambda v: v, "__bool__": bool, "__int__": int, "__float__": float, "__index__": int}
 # Methods whose results are not tensors.
-_READS = frozenset([*_ELEMENTS, "tolist", "numpy", "equal", "allclose", "is_set_to"])
+_READS = frozenset([*ELEMENTS, "tolist", "numpy", "equal", "allclose", "is_set_to"])
 _VIEWS = frozenset(["T", "mT", "H", "mH", "real"])  # attributes that are other tensors with the gradient of theirs
 _kinds: dict[Any, tuple[str, str]] = {}
 
@@ -266,6 +266,8 @@ class Recorder(TorchFunctionMode):
             return func(*args, **kwargs)
         if kind == "get" and name == "requires_grad" and isinstance(args[0], Proxy):
             return args[0]._fg.requires_grad
+        if name == "__format__" and isinstance(args[0], Proxy) and args[0].ndim == 0:
+            return format(args[0].item(), args[1])
         if (kind == "get" and name in _METADATA) or (kind == "method" and name in _METADATA_METHODS):
             return self._metadata(name, func, args, kwargs)
         if not (func in _CREATORS or _any_proxy(args) or (kwargs and _any_proxy(kwargs.values()))):
@@ -357,9 +359,12 @@ class Recorder(TorchFunctionMode):
         if kind == "get":
             return wrap(functions.attribute(unwrap(args[0]), name, at))
         a, k = unwrap(list(args)), unwrap(kwargs)
-        if kind == "method" and name in _ELEMENTS:
+        if kind == "method" and name in ELEMENTS:
             calls.about_to_read()
-            return _ELEMENTS[name](a[0].item(at))
+            return ELEMENTS[name](a[0].item(at))
+        if kind == "method" and name in LISTS and not (name == "numpy" and a[0].requires_grad):
+            calls.about_to_read()
+            return LISTS[name](a[0], *a[1:])
         if kind == "method":
             out = method_call(name, a, k, at)
             if name.endswith("_") and not name.endswith("__") and isinstance(args[0], Proxy):

@@ -398,3 +398,22 @@ def test_results_that_share_memory_are_views(torch, way):
         (expected, wanted), (found, given) = gradients(f, write), gradients(g, write)
         assert all(torch.equal(a, b) for a, b in zip(expected, found))
         assert all(torch.allclose(a, b) for a, b in zip(wanted, given))
+
+
+def test_lists_arrays_and_texts_of_elements_end_a_subgraph(torch):
+    weight = torch.randn(4, 4, requires_grad=True)
+
+    def f(x, sizes):
+        parts = (x @ weight).split(sizes.tolist())
+        scale = float(numpy.mean(sizes.numpy())) + float(numpy.asarray(sizes)[0]) + len(f"{sizes[0] / 4:.2f}")
+        return torch.cat([part.sum(0, keepdim=True) * k for k, part in enumerate(parts, 1)]) * scale
+
+    numpy, compiled = pytest.importorskip("numpy"), fg.jit(f, fallback="error")
+    for sizes in ([2, 3], [1, 4], [2, 3], [2, 2, 1]):
+        x, sizes = torch.randn(5, 4, requires_grad=True), torch.tensor(sizes)
+        expected, found = f(x, sizes), compiled(x, sizes)
+        assert torch.allclose(expected, found, atol=1e-5)
+        gradients = [torch.autograd.grad(y.sin().sum(), (x, weight)) for y in (expected, found)]
+        assert all(torch.allclose(a, b, atol=1e-4) for a, b in zip(*gradients))
+    with pytest.raises(RuntimeError, match="numpy"):
+        fg.jit(lambda x: x.numpy())(torch.ones(2, requires_grad=True))
