@@ -30,7 +30,7 @@ std::optional<Range> range_of(const Tensor& tensor, size_t place) {
 }  // namespace
 
 bool is_view_of(const Tensor& view, const Tensor& base) {
-  if (!view.defined() || !base.defined() || view.dtype() != base.dtype()) return false;
+  if (!fg::shares_memory(view, base) || view.dtype() != base.dtype()) return false;
   const auto part = range_of(view, 0), whole = range_of(base, 0);
   return part && whole && whole->begin <= part->begin && part->end <= whole->end;
 }
@@ -112,7 +112,7 @@ bool Arguments::join_overlapping() {
 
 std::optional<size_t> Arguments::base_of(const Tensor& view) const {
   for (size_t i = 0; i < tensors_.size(); ++i)
-    if (counts_[i] == fg::write_count(tensors_[i], {"", 0}) && is_view_of(view, tensors_[i])) return i;
+    if (is_view_of(view, tensors_[i]) && counts_[i] == fg::write_count(tensors_[i], {"", 0})) return i;
   return {};
 }
 
