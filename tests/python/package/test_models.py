@@ -75,3 +75,30 @@ def test_a_new_cache_is_a_result(torch):
         ours, theirs = (g(input_ids=inputs["input_ids"], use_cache=True) for g in (fg.jit(model), model))
     assert type(ours.past_key_values) is transformers.DynamicCache
     torch.testing.assert_close(ours.past_key_values.layers[1].keys, theirs.past_key_values.layers[1].keys)
+
+
+@pytest.mark.parametrize("way", ["forward", "compile"])
+def test_a_trainer_of_transformers_trains_it(torch, tmp_path, way):
+    pytest.importorskip("accelerate")
+    tokens = torch.randint(3, 100, (8, 7))
+    samples = [{"input_ids": row, "labels": row} for row in tokens]
+
+    def losses(compiled):
+        torch.manual_seed(0)
+        sizes = {"n_layer": 1, "n_embd": 32, "n_head": 2, "vocab_size": 100, "n_positions": 16}
+        drops = dict.fromkeys(("attn_pdrop", "embd_pdrop", "resid_pdrop"), 0)
+        config = transformers.GPT2Config(bos_token_id=1, eos_token_id=2, **sizes, **drops)
+        model = transformers.GPT2LMHeadModel(config)
+        if compiled and way == "forward":
+            model.forward = fg.jit(model.forward, fallback="error")
+        elif compiled:
+            model = torch.compile(model, backend="fulgurite")
+        arguments = transformers.TrainingArguments(
+            tmp_path, max_steps=4, per_device_train_batch_size=2, report_to=[], use_cpu=True, seed=0, logging_steps=1,
+            disable_tqdm=True, remove_unused_columns=False, save_strategy="no",
+        )  # fmt: skip
+        trainer = transformers.Trainer(model, arguments, train_dataset=samples)
+        trainer.train()
+        return [float(entry["loss"]) for entry in trainer.state.log_history if "loss" in entry]
+
+    assert losses(True) == pytest.approx(losses(False), abs=2e-4)
