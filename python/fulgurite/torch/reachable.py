@@ -40,19 +40,19 @@ def _parts_of_function(f: types.FunctionType) -> Iterator[Any]:
 
 
 def _parts(thing: Any) -> Iterator[Any]:
-    if isinstance(thing, torch.nn.Module):
+    if is_a(thing, torch.nn.Module):
         yield from (*thing.parameters(), *thing.buffers())
         for part in thing.modules():
             yield from vars(part).values()
-    elif isinstance(thing, types.FunctionType):
+    elif is_a(thing, types.FunctionType):
         yield from _parts_of_function(thing)
-    elif isinstance(thing, types.MethodType):
+    elif is_a(thing, types.MethodType):
         yield from (thing.__self__, thing.__func__)
-    elif isinstance(thing, functools.partial):
+    elif is_a(thing, functools.partial):
         yield from (thing.func, *thing.args, *thing.keywords.values())
-    elif isinstance(thing, dict):
+    elif is_a(thing, dict):
         yield from list(thing.values())
-    elif isinstance(thing, (list, tuple, set, frozenset)):
+    elif is_a(thing, (list, tuple, set, frozenset)):
         yield from list(thing)
     elif _is_users_object(thing):
         yield from list(vars(thing).values())
@@ -60,7 +60,7 @@ def _parts(thing: Any) -> Iterator[Any]:
 
 def _is_users_object(thing: Any) -> bool:
     own = type(thing).__module__.split(".")[0]
-    return hasattr(thing, "__dict__") and not isinstance(thing, (type, types.ModuleType)) and own != "torch"
+    return hasattr(thing, "__dict__") and not is_a(thing, (type, types.ModuleType)) and own != "torch"
 
 
 def tensors_with_gradient(target: Any) -> list[torch.Tensor]:
@@ -76,11 +76,16 @@ def tensors_with_gradient(target: Any) -> list[torch.Tensor]:
         if id(thing) in seen:
             continue
         seen.add(id(thing))
-        if not isinstance(thing, torch.Tensor):
+        if not is_a(thing, torch.Tensor):
             waiting += _parts(thing)
         elif thing.requires_grad:
             found.append(thing)
     return found
+
+
+def is_a(thing: Any, kinds: Any) -> bool:
+    """isinstance() without asking the object for its class, which may run its own code."""
+    return issubclass(type(thing), kinds)
 
 
 def is_array(thing: Any) -> bool:
@@ -96,10 +101,10 @@ def is_foreign(thing: Any) -> bool:
         thing, (*_CONTAINERS, tuple, frozenset, torch.nn.Module, argparse.Namespace, types.SimpleNamespace)
     ):
         return False
-    if isinstance(thing, types.ModuleType):
+    if is_a(thing, types.ModuleType):
         name = thing.__name__
     else:
-        kind = thing if isinstance(thing, (type, types.FunctionType)) else type(thing)
+        kind = thing if is_a(thing, (type, types.FunctionType)) else type(thing)
         name = getattr(kind, "__module__", None) or ""
     root = name.split(".")[0]
     return root in _FOREIGN or (root in sys.stdlib_module_names and _is_standard(root))
@@ -121,9 +126,9 @@ def slots_of(thing: Any) -> Iterator[str]:
 
 def given_to(thing: Any) -> tuple[Any, ...]:
     """The default values of a function, and the arguments that `functools.partial` keeps."""
-    if isinstance(thing, types.FunctionType):
+    if is_a(thing, types.FunctionType):
         return (*(thing.__defaults__ or ()), *(thing.__kwdefaults__ or {}).values())
-    return (*thing.args, *thing.keywords.values()) if isinstance(thing, functools.partial) else ()
+    return (*thing.args, *thing.keywords.values()) if is_a(thing, functools.partial) else ()
 
 
 def is_iterator(thing: Any) -> bool:
@@ -131,32 +136,39 @@ def is_iterator(thing: Any) -> bool:
     return hasattr(type(thing), "__next__")
 
 
-def holders_of(thing: Any) -> Iterator[tuple[Any, bool]]:
+def holders_of(thing: Any) -> list[tuple[Any, bool]]:
     """(what holds values that may be exchanged, True if these are attributes), of one object: dictionaries, lists,
-    variables of closures, classes."""
-    if isinstance(thing, _CONTAINERS) or is_array(thing):
+    variables of closures, classes. An object that cannot be looked at, as a proxy outside of its context, has none."""
+    try:
+        return list(_holders_of(thing))
+    except Exception:  # noqa: BLE001  it is the object's own
+        return []
+
+
+def _holders_of(thing: Any) -> Iterator[tuple[Any, bool]]:
+    if is_a(thing, _CONTAINERS) or is_array(thing):
         yield thing, False
-    elif isinstance(thing, (tuple, frozenset)):
+    elif is_a(thing, (tuple, frozenset)):
         for value in thing:
             yield from holders_of(value)
-    elif isinstance(thing, types.MethodType):
+    elif is_a(thing, types.MethodType):
         yield from holders_of(thing.__self__)
         yield from holders_of(thing.__func__)
-    elif isinstance(thing, functools.partial):
+    elif is_a(thing, functools.partial):
         for value in (thing.func, *given_to(thing)):
             yield from holders_of(value)
-    elif isinstance(thing, types.FunctionType):
+    elif is_a(thing, types.FunctionType):
         if not is_foreign(thing):
             for cell in thing.__closure__ or ():
                 yield cell, False
             for value in given_to(thing):
                 yield from holders_of(value)
             yield vars(thing), True
-    elif isinstance(thing, (type, types.ModuleType)):
+    elif is_a(thing, (type, types.ModuleType)):
         if not is_foreign(thing):
             yield thing, True
-    elif not isinstance(thing, torch.Tensor) and not is_foreign(thing):
-        if hasattr(thing, "__dict__"):
+    elif not is_a(thing, torch.Tensor) and not is_foreign(thing):
+        if type(thing).__dictoffset__ != 0:  # asking an object for it could run its own code
             yield vars(thing), True
         if any(True for _ in slots_of(thing)):
             yield thing, True

@@ -20,7 +20,7 @@ from torch.utils import _pytree
 from .._core import Unsupported
 from .direct import Proxy
 from .executed_code import ExecutedCode
-from .reachable import given_to, holders_of, is_array, is_foreign, is_iterator, slots_of
+from .reachable import given_to, holders_of, is_a, is_array, is_foreign, is_iterator, slots_of
 from .symbols import Symbol
 
 # The ways to find a present value, as src/guards.cpp numbers them.
@@ -47,7 +47,7 @@ def _contents(holder: Any) -> dict[Any, Any]:
         except ValueError:  # a variable that has no value yet
             return {}
     if isinstance(holder, NAMED):
-        return {k: v for k, v in vars(holder).items() if isinstance(v, _PLAIN) and not k.startswith("__")}
+        return {k: v for k, v in vars(holder).items() if is_a(v, _PLAIN) and not k.startswith("__")}
     if is_array(holder):
         return {...: holder.tobytes()} if holder.nbytes <= _MANY_BYTES else {}
     if not isinstance(holder, _SIZED):  # an object with __slots__
@@ -120,7 +120,7 @@ def _objects(contents: dict[Any, Any]) -> list[Any]:
     values = contents.get(..., contents.values())
     if isinstance(values, bytes):
         return []
-    return [v for v in values if not isinstance(v, (*_PLAIN, torch.Tensor))]
+    return [v for v in values if not is_a(v, (*_PLAIN, torch.Tensor))]
 
 
 class _Record:
@@ -286,7 +286,7 @@ class Surroundings:
         if isinstance(holder, _SIZED) and record.names is None and not record.is_attributes:
             yield LENGTH, holder, None, record.length
         if isinstance(holder, set):
-            if kept and all(isinstance(v, _PLAIN) for v in kept[...]):
+            if kept and all(is_a(v, _PLAIN) for v in kept[...]):
                 yield EQUAL, holder, None, set(kept[...])
             return
         if is_array(holder):
@@ -296,12 +296,12 @@ class Surroundings:
         how = _how(holder)
         changed = self.changes.get(id(holder), ())
         for key, value in kept.items():
-            if isinstance(value, (Proxy, types.ModuleType)) or (is_store and value is not None):
+            if is_a(value, (Proxy, types.ModuleType)) or (is_store and value is not None):
                 continue
-            if record.is_attributes and key in _OF_LAYERS and isinstance(value, dict):
+            if record.is_attributes and key in _OF_LAYERS and is_a(value, dict):
                 continue
             if key in changed and isinstance(holder, dict) and not self._is_read(key, value, used):
-                if isinstance(value, torch.Tensor):
+                if is_a(value, torch.Tensor):
                     yield TYPE_OF_ITEM, holder, key, type(value)
                 continue
             yield how, holder, key, value
@@ -310,12 +310,12 @@ class Surroundings:
 
     def _is_read(self, key: Any, value: Any, used: set[int]) -> bool:
         """True if what a name was bound to before the function changed it may have been read."""
-        return id(value) in used if isinstance(value, torch.Tensor) else self.code.loads(key)
+        return id(value) in used if is_a(value, torch.Tensor) else self.code.loads(key)
 
 
 def _stand_in(leaf: Any, value_of: Callable[[Any], Any], results: list[Any]) -> Any:
     """The stand-in for a value in an effect: of a recorded one its place among the results."""
-    if isinstance(leaf, (Proxy, Symbol)):
+    if is_a(leaf, (Proxy, Symbol)):
         results.append(value_of(leaf))
         return Result(len(results) - 1)
     if _reaches_value(leaf):
@@ -333,7 +333,7 @@ def _reaches_value(thing: Any) -> bool:
                 continue
             seen.add(id(holder))
             contents = _contents(holder)
-            if any(isinstance(v, (Proxy, Symbol)) for v in contents.values()):
+            if any(is_a(v, (Proxy, Symbol)) for v in contents.values()):
                 return True
             waiting += _objects(contents)
     return False

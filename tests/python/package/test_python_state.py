@@ -399,3 +399,21 @@ def test_arrays_of_numpy_are_followed(torch):
     counted = fg.jit(counting)
     for k in range(3):
         assert torch.allclose(counted(x), x * (k + 1)) and weights[0] == k + 1
+
+
+def test_objects_that_cannot_be_looked_at_are_passed_over(torch):
+    class Shy:
+        __slots__ = ()
+
+        def __getattr__(self, name):
+            raise RuntimeError(f"no {name} here")
+
+        @property
+        def __class__(self):
+            raise RuntimeError("outside of its context")
+
+    shy, scale = Shy(), [2.0]
+    compiled, x = fg.jit(lambda x: x * scale[0] if shy is not None else x, fallback="error"), torch.ones(2)
+    assert torch.equal(compiled(x), x * 2)
+    scale[0] = 3.0
+    assert torch.equal(compiled(x), x * 3)
