@@ -86,7 +86,8 @@ nb::list views_of(const fg::ForwardCall& call, const std::vector<bool>& needs_gr
     int64_t size = view.numel().hint();
     for (size_t j = 0; !argument && j < call.results.size(); ++j) {
       const Tensor other = carried(j);
-      const int64_t count = other.defined() ? other.numel().hint() : 0;
+      if (!other.defined()) continue;
+      const int64_t count = other.numel().hint();
       const bool is_larger = count > size || (count == size && j < i && base == given.tensor_count() + i);
       if (!is_larger || !other.is_contiguous() || !is_view_of(view, other)) continue;
       base = given.tensor_count() + j;

@@ -417,3 +417,9 @@ def test_lists_arrays_and_texts_of_elements_end_a_subgraph(torch):
         assert all(torch.allclose(a, b, atol=1e-4) for a, b in zip(*gradients))
     with pytest.raises(RuntimeError, match="numpy"):
         fg.jit(lambda x: x.numpy())(torch.ones(2, requires_grad=True))
+
+
+def test_results_without_elements_are_not_views(torch):
+    empty = fg.jit(lambda x: (x.detach(), x * 2, x * 3), fallback="error")
+    first, second, third = empty(torch.ones(0, 3, requires_grad=True))
+    assert first.shape == second.shape == third.shape == (0, 3) and not first.requires_grad and third.requires_grad
