@@ -85,7 +85,8 @@ class PlainCall {
     }
     const bool grad = asks(peer->is_grad_enabled);
     if (grad_ && grad != *grad_) return false;
-    if (grad)
+    // A result may be the memory of an argument without its gradient, which Python's code sees to.
+    if (grad || follows_modes_)
       for (nb::handle x : args)
         if (needs_gradient(x.ptr())) return false;
     return !follows_modes_ ||

@@ -39,12 +39,22 @@ _MANY_RECORDINGS = 20  # for tensors that a function meets: each finds those of 
 class Recorded:
     """The structure of the results of a recording's calls, and the changes that each call makes besides."""
 
-    def __init__(self, spec: Any, stands: list[Any], after: list[Opened], effects: list[Effect]) -> None:
+    def __init__(
+        self, spec: Any, stands: list[Any], after: list[Opened], effects: list[Effect], given: list[bool] | None
+    ) -> None:
+        """`given`: for a call without gradients, which results are arguments themselves; others that have the memory of
+        one do not need its gradient."""
         self.structured, self.stands, self.after, self.effects = structure_of(spec), stands, after, effects
+        self.given = given
         self.is_plain = all(stand is None for stand in stands) and not effects
 
     def finish(self, results: list[Any], containers: list[Any]) -> Any:
         """A call's result, of the function's; the containers among its arguments are changed."""
+        if self.given is not None:
+            results[: len(self.given)] = [
+                r if is_given or not isinstance(r, torch.Tensor) or not r.requires_grad else r.detach()
+                for r, is_given in zip(results, self.given)
+            ]
         if self.is_plain and not containers:
             return self.structured(results)
         out = self.structured(assembled(self.stands, self.after if containers else [], results, containers))
@@ -53,7 +63,7 @@ class Recorded:
         return out
 
     def plain(self) -> Callable[[list[Any]], Any]:
-        """The same for calls without containers."""
+        """The same for calls without containers, and whose arguments do not need a gradient."""
         return self.structured if self.is_plain else lambda results: self.finish(results, [])
 
 
@@ -126,7 +136,8 @@ class Entry:
         containers, args, kwargs = self._arguments(values)
         roots = [self.owner.target, *(c for c in self.constants if not isinstance(c, (Hole, Opened)))]
         recorder = Recorder(self.grad)
-        inside = state.members.replaced([Proxy(m) for m in members]) if state.members else contextlib.nullcontext()
+        stand_ins = [Proxy(m) for m in members]
+        inside = state.members.replaced(stand_ins) if state.members else contextlib.nullcontext()
         with inside, Surroundings(roots, state.members.stores if state.members else []) as surroundings:
             given = _pytree.tree_flatten((args, kwargs))
             try:
@@ -140,7 +151,9 @@ class Entry:
             stands, after, results = results_of(leaves, containers, _value_of)
             effects = surroundings.effects(_value_of, results)
         state.add_guards(surroundings.guards(used) + (state.members.guards() if state.members else []))
-        self.recorded.append(Recorded(spec, stands, after, effects))
+        own = {id(x) for x in given[0]} | {id(x) for x in stand_ins}
+        is_given = [id(leaf) in own for leaf, stand in zip(leaves, stands) if stand is None]
+        self.recorded.append(Recorded(spec, stands, after, effects, None if self.grad else is_given))
         self.plain_results.append(self.recorded[-1].plain())
         return [*results, len(self.recorded) - 1]
 

@@ -140,6 +140,8 @@ class _Forward(torch.autograd.Function):
             increment_version(tensors[place])
         if written:
             ctx.mark_dirty(*[tensors[p] for p in written if any(tensors[p] is r for r in results)])
+        for i, r in enumerate(results):  # an argument without its gradient is another tensor
+            results[i] = r.detach() if not carries[i] and isinstance(r, torch.Tensor) and r.requires_grad else r
         places = {id(t): i for i, t in enumerate(tensors) if i not in written}
         outside.update((i, (places[id(r)], None)) for i, r in enumerate(results) if id(r) in places)
         outside.update((i, (base, results[i])) for i, base in views)

@@ -419,7 +419,17 @@ def test_lists_arrays_and_texts_of_elements_end_a_subgraph(torch):
         fg.jit(lambda x: x.numpy())(torch.ones(2, requires_grad=True))
 
 
-def test_results_without_elements_are_not_views(torch):
-    empty = fg.jit(lambda x: (x.detach(), x * 2, x * 3), fallback="error")
-    first, second, third = empty(torch.ones(0, 3, requires_grad=True))
-    assert first.shape == second.shape == third.shape == (0, 3) and not first.requires_grad and third.requires_grad
+@pytest.mark.parametrize("shape", [(0, 3), (2, 3)])
+@pytest.mark.parametrize("way", ["jit", "compile"])
+def test_results_that_are_arguments_without_their_gradient(torch, way, shape):
+    def f(x):
+        return x.detach(), x * 2, x, x.data
+
+    g = fg.jit(f, fallback="error") if way == "jit" else torch.compile(f, backend="fulgurite")
+    x = torch.ones(shape, requires_grad=True)
+    for grad in (True, False, True, False, False):
+        with torch.set_grad_enabled(grad):
+            expected, found = f(x), g(x)
+        assert [y.requires_grad for y in found] == [y.requires_grad for y in expected]
+        assert [y.shape for y in found] == [y.shape for y in expected]
+        assert found[2] is x and found[0].data_ptr() == found[3].data_ptr() == x.data_ptr()
