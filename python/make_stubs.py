@@ -1,4 +1,5 @@
-"""Writes the type stubs of the extension and of `fulgurite.ops`. usage: make_stubs.py FOLDER_OF_CORE OUTPUT"""
+"""Writes the type stubs of the extension and of `fulgurite.ops`. usage: make_stubs.py FOLDER_OF_CORE OUTPUT
+FOLDER_OF_NANOBIND. pip builds in an environment of its own, whose packages the interpreter does not find."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, sys.argv[1])
+sys.path.append(sys.argv[3])
 import _core  # noqa: E402
 from nanobind.stubgen import StubGen  # noqa: E402
 
