@@ -152,7 +152,7 @@ class Entry:
             effects = surroundings.effects(_value_of, results)
         state.add_guards(surroundings.guards(used) + (state.members.guards() if state.members else []))
         own = {id(x) for x in given[0]} | {id(x) for x in stand_ins}
-        is_given = [id(leaf) in own for leaf, stand in zip(leaves, stands) if stand is None]
+        is_given = [flag for leaf, stand in zip(leaves, stands) for flag in _given_among(leaf, stand, own)]
         self.recorded.append(Recorded(spec, stands, after, effects, None if self.grad else is_given))
         self.plain_results.append(self.recorded[-1].plain())
         return [*results, len(self.recorded) - 1]
@@ -244,6 +244,11 @@ class Entry:
 def _check_arguments(before: tuple[list[Any], Any], after: tuple[list[Any], Any]) -> None:
     if before[1] != after[1] or any(a is not b for a, b in zip(before[0], after[0])):
         raise Unsupported("the function changes a list or a dictionary that it is given")
+
+
+def _given_among(leaf: Any, stand: Any, own: set[int]) -> list[bool]:
+    """An entry for each value of a result: true for an argument itself."""
+    return [id(leaf) in own] if stand is None else [False] * (stand.count if isinstance(stand, Opened) else 0)
 
 
 def _raise_met() -> None:
