@@ -160,38 +160,6 @@ def test_numbers_drawn_by_python_are_drawn_in_each_call(torch):
         assert found == pytest.approx([float(draw()) for _ in range(3)])
 
 
-def test_what_cannot_be_recorded_is_run_by_pytorch(torch, capfd):
-    import fulgurite.torch as backend
-
-    def spectrum(x):
-        return torch.fft.rfft(x).abs()
-
-    def slope(x):
-        x = x.detach().requires_grad_()
-        return torch.autograd.grad((x**3).sum(), x)[0]
-
-    def hooked(x):
-        y = x.requires_grad_() * 2
-        y.register_hook(lambda gradient: gradient * 3)
-        return y.sum()
-
-    x = torch.rand(4)
-    for f in (spectrum, slope, hooked):
-        compiled = fg.jit(f)
-        agree(torch, f, compiled, [(x.clone(),), (x.clone(),)])
-        assert capfd.readouterr().err.count(f"<fulgurite.jit of {f.__name__}> runs on PyTorch: ") == 1
-        with pytest.raises((fg.Error, RuntimeError)):
-            fg.jit(f, fallback="error")(x.clone())
-    line = spectrum.__code__.co_firstlineno + 1
-    assert f"spectrum> runs on PyTorch: aten._fft_r2c.default at {__file__}:{line}" in backend.report()
-    with pytest.raises(RuntimeError, match="shape"):  # an error of the function is one
-        fg.jit(lambda x: x.view(7))(x)
-    with pytest.raises(ValueError, match="mine"):
-        fg.jit(lambda x: (_ for _ in ()).throw(ValueError("mine")))(x)
-    with pytest.raises(fg.Error, match="there are eager, error"):
-        fg.jit(spectrum, fallback="inductor")
-
-
 def test_a_failed_recording_changes_nothing(torch):
     class Model(torch.nn.Module):
         def __init__(self):
@@ -224,13 +192,6 @@ def test_data_classes_are_arguments(torch):
         out = compiled(batch)
         out.sum().backward()
         assert torch.equal(out, batch.values * times) and torch.all(batch.values.grad == times)
-
-
-def test_an_argument_that_is_returned_is_itself(torch):
-    compiled = fg.jit(lambda x, y: (x, y * 2, x))
-    for x in (torch.ones(2), torch.ones(2, requires_grad=True)):
-        first, product, third = compiled(x, torch.ones(2, requires_grad=True))
-        assert first is x and third is x and product.requires_grad
 
 
 def test_objects_that_count_are_followed(torch):
@@ -275,27 +236,6 @@ def test_iterators_give_the_next_value_in_each_call(torch):
         assert [compiled(torch.ones(())).item() for _ in range(3)] == [1, 2, 3]
 
 
-def test_draws_of_a_generator_of_its_own_are_pytorchs(torch):
-    first, second = torch.Generator().manual_seed(3), torch.Generator().manual_seed(3)
-    compiled = fg.jit(lambda x: x + torch.rand(2, generator=first) + torch.bernoulli(x, generator=first))
-    for _ in range(3):
-        expected = torch.rand(2, generator=second) + torch.bernoulli(torch.ones(2), generator=second) + 1
-        assert torch.equal(compiled(torch.ones(2)), expected)
-
-
-def test_views_of_tensors_that_need_a_gradient_and_are_not_arguments(torch):
-    weight, attention = torch.randn(3, 3, requires_grad=True), torch.nn.MultiheadAttention(4, 2, batch_first=True)
-    for f, x, inputs in (
-        (lambda x: x @ weight.T + weight[0], torch.randn(2, 3), [weight]),
-        (lambda x: attention(x, x, x)[0], torch.randn(2, 5, 4), list(attention.parameters())),
-    ):
-        compiled = fg.jit(f, fallback="error")
-        expected = torch.autograd.grad(f(x).square().sum(), inputs)
-        for _ in range(2):
-            for a, b in zip(torch.autograd.grad(compiled(x).square().sum(), inputs), expected):
-                assert torch.allclose(a, b, atol=1e-6)
-
-
 def test_holders_of_a_kind_of_their_own_stay_as_they_are(torch):
     class Makers(collections.OrderedDict):
         def __getitem__(self, name):
@@ -329,34 +269,6 @@ def test_imports_inside_a_function_are_not_its_changes(torch, tmp_path, monkeypa
     compiled = fg.jit(imports, fallback="error")
     assert torch.equal(compiled(torch.ones(2)), torch.full((2,), 2.0))
     assert not compiled.last.recorded[-1].effects
-
-
-def test_writes_into_what_pytorch_makes_are_not_lost(torch):
-    x = torch.rand(3)
-    compiled = fg.jit(lambda x: torch.complex(x, x).abs())
-    for _ in range(2):
-        assert torch.allclose(compiled(x), x * 2**0.5)
-    marked = torch.rand(3)
-    marked.times = 3
-    assert torch.equal(fg.jit(lambda x: x * getattr(x, "times", 1))(marked), marked * 3)
-    assert fg.jit(lambda x, size: x.expand(size), fallback="error")(x, torch.Size([2, 3])).shape == (2, 3)
-
-
-def test_transforms_of_pytorch_are_recorded(torch):
-    weight = torch.randn(4, 4, requires_grad=True)
-    x = torch.randn(3, 4, requires_grad=True)
-    functions = (
-        lambda x: torch.vmap(lambda row: row.sin() * row.sum())(x),
-        lambda x: torch.func.grad(lambda v: (v**3).sum())(x) @ weight,
-        lambda x: torch.vmap(lambda q: torch.vmap(lambda k: q >= k)(torch.arange(4)))(torch.arange(4)) * x.sum(),
-    )
-    for f in functions:
-        compiled = fg.jit(f, fallback="error")
-        for _ in range(2):
-            expected, found = f(x), compiled(x)
-            assert torch.allclose(expected, found, atol=1e-6)
-            (a,), (b,) = (torch.autograd.grad(y.cos().sum(), x) for y in (expected, found))
-            assert torch.allclose(a, b, atol=1e-5)
 
 
 def test_threads_call_a_module_while_it_is_recorded(torch):

@@ -343,16 +343,13 @@ def test_inputs_of_derivatives_are_checked_where_they_are_read(torch, backend, w
 
     g = fg.jit(f, fallback="error") if way == "jit" else torch.compile(f, backend="fulgurite")
     w = torch.rand(3, requires_grad=True)
-    for order in (1, 2):
-        x = torch.rand(3, requires_grad=True)
-        out = g(x * 1, w)
-        first = torch.autograd.grad(out, x, create_graph=order == 2, retain_graph=True)[0]
-        if order == 2:
-            with torch.no_grad():
-                w.add_(1)
-            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
-                torch.autograd.grad(out, x, create_graph=True)[0].sum().backward()
-        assert first.shape == x.shape
+    x = torch.rand(3, requires_grad=True)
+    out = g(x * 1, w)
+    torch.autograd.grad(out, x, create_graph=True, retain_graph=True)
+    with torch.no_grad():
+        w.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        torch.autograd.grad(out, x, create_graph=True)[0].sum().backward()
 
 
 def test_writes_through_lists_tensors_and_masks_are_recorded(torch, backend):
