@@ -20,6 +20,30 @@ using fg::SourceLocation;
 using fg::Tensor;
 using fg::Value;
 
+/// The slots of a type whose objects own Python objects, so that Python's collector finds cycles through them.
+/// T::visit(f) calls f with each, T::clear() lets go of them.
+template <class T>
+PyType_Slot* collected_slots() {
+  static const auto traverse = [](PyObject* self, visitproc visit, void* arg) -> int {
+    Py_VISIT(Py_TYPE(self));
+    int status = 0;
+    if (nb::inst_ready(self))
+      nb::inst_ptr<T>(self)->visit([&](PyObject* owned) {
+        if (owned && status == 0) status = visit(owned, arg);
+      });
+    return status;
+  };
+  static const auto clear = [](PyObject* self) -> int {
+    nb::inst_ptr<T>(self)->clear();
+    return 0;
+  };
+  static PyType_Slot slots[] = {
+      {Py_tp_traverse, reinterpret_cast<void*>(static_cast<int (*)(PyObject*, visitproc, void*)>(traverse))},
+      {Py_tp_clear, reinterpret_cast<void*>(static_cast<int (*)(PyObject*)>(clear))},
+      {0, nullptr}};
+  return slots;
+}
+
 /// The parts of the module.
 void bind_errors(nb::module_&);
 void bind_numbers(nb::module_&);

@@ -43,21 +43,6 @@ std::function<nb::object()> callable_of(const std::shared_ptr<Body>& body) {
   };
 }
 
-int traverse(PyObject* self, visitproc visit, void* arg) {
-  Py_VISIT(Py_TYPE(self));
-  if (!nb::inst_ready(self)) return 0;
-  Py_VISIT(nb::inst_ptr<Function>(self)->body());
-  return 0;
-}
-
-int clear(PyObject* self) {
-  nb::inst_ptr<Function>(self)->clear();
-  return 0;
-}
-
-PyType_Slot collected[] = {
-    {Py_tp_traverse, reinterpret_cast<void*>(&traverse)}, {Py_tp_clear, reinterpret_cast<void*>(&clear)}, {0, nullptr}};
-
 fg::Cache cache_named(const std::string& name) {
   if (name == "constant values") return fg::Cache::constant_values;
   if (name == "symbolic values") return fg::Cache::symbolic_values;
@@ -266,7 +251,8 @@ void bind_functions(nb::module_& m) {
   m.def("record", &record, nb::arg("body"), nb::arg("arguments"), nb::arg("members") = nb::tuple());
   m.def("recomputed", &recomputed, nb::arg("body"));
   m.def("vjp", &vjp, nb::arg("body"), nb::arg("arguments"), nb::arg("with_respect_to"));
-  nb::class_<Function>(m, "Function", nb::type_slots(collected), "A compiled function over flat lists of values.")
+  nb::class_<Function>(m, "Function", nb::type_slots(collected_slots<Function>()),
+                       "A compiled function over flat lists of values.")
       .def("__init__", &make_function, nb::arg("body"), nb::arg("argument_names") = std::vector<std::string>(),
            nb::arg("member_names") = std::vector<std::string>(), nb::arg("cache") = "constant values",
            nb::arg("executors") = std::vector<std::string>(), nb::arg("autocast") = nb::none(),

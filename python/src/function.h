@@ -35,7 +35,10 @@ class Function {
   nb::tuple forward(nb::handle arguments, nb::handle members, nb::bytes needs) const;
 
   /// For Python's collector.
-  PyObject* body() const { return object_.ptr(); }
+  template <class F>
+  void visit(F&& f) const {
+    f(object_.ptr());
+  }
   void clear();
 
  private:

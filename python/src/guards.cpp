@@ -7,7 +7,7 @@ namespace fulgurite_python {
 
 namespace {
 
-/// How a guard finds the present value; fulgurite/torch/surroundings.py has the same numbers.
+/// The place that a guard compares with its value.
 enum class GuardKind : uint8_t { item, element, cell, length, attribute, type_of_item, equal, no_item, call };
 
 struct Decref {
@@ -83,6 +83,16 @@ bool holds(PyObject* guard) {
 }  // namespace
 
 void bind_guards(nb::module_& m) {
+  nb::enum_<GuardKind>(m, "GuardKind", nb::is_arithmetic(), "The place that a guard compares with its value.")
+      .value("ITEM", GuardKind::item)
+      .value("ELEMENT", GuardKind::element)
+      .value("CELL", GuardKind::cell)
+      .value("LENGTH", GuardKind::length)
+      .value("ATTRIBUTE", GuardKind::attribute)
+      .value("TYPE_OF_ITEM", GuardKind::type_of_item)
+      .value("EQUAL", GuardKind::equal)
+      .value("NO_ITEM", GuardKind::no_item)
+      .value("CALL", GuardKind::call);
   m.def(
       "first_changed",
       [](nb::list guards) -> Py_ssize_t {

@@ -58,7 +58,11 @@ class PlainCall {
   }
 
   /// For Python's collector.
-  std::pair<PyObject*, PyObject*> owned() const { return {function_.ptr(), finish_.ptr()}; }
+  template <class F>
+  void visit(F&& f) const {
+    f(function_.ptr());
+    f(finish_.ptr());
+  }
   void clear() {
     function_.reset();
     finish_.reset();
@@ -101,23 +105,6 @@ class PlainCall {
   fg::Dtype dtype_;
 };
 
-int traverse(PyObject* self, visitproc visit, void* arg) {
-  Py_VISIT(Py_TYPE(self));
-  if (!nb::inst_ready(self)) return 0;
-  const auto [function, finish] = nb::inst_ptr<PlainCall>(self)->owned();
-  Py_VISIT(function);
-  Py_VISIT(finish);
-  return 0;
-}
-
-int clear(PyObject* self) {
-  nb::inst_ptr<PlainCall>(self)->clear();
-  return 0;
-}
-
-PyType_Slot collected[] = {
-    {Py_tp_traverse, reinterpret_cast<void*>(&traverse)}, {Py_tp_clear, reinterpret_cast<void*>(&clear)}, {0, nullptr}};
-
 }  // namespace
 
 void bind_plain_calls(nb::module_& m) {
@@ -128,7 +115,7 @@ void bind_plain_calls(nb::module_& m) {
                           std::move(num_threads),     std::move(increment_version),       std::move(tensor),
                           std::move(parameter)};
         });
-  nb::class_<PlainCall>(m, "PlainCall", nb::type_slots(collected),
+  nb::class_<PlainCall>(m, "PlainCall", nb::type_slots(collected_slots<PlainCall>()),
                         "A compiled function's calls with plain tensors alone, without gradients.")
       .def(nb::init<nb::object, nb::object, std::vector<bool>, std::optional<bool>, bool>(), nb::arg("function"),
            nb::arg("finish"), nb::arg("is_member"), nb::arg("grad").none(), nb::arg("follows_modes"))

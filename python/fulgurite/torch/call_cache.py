@@ -57,14 +57,9 @@ class CallCache:
         # Inside a compilation it becomes part of what is recorded; transforms need PyTorch's own operators.
         if torch.compiler.is_compiling() or forward_ad._current_level >= 0 or peek_interpreter_stack() is not None:
             return self.owner.target(*args, **kwargs)
-        if direct.RECORDING.depth:
+        state = None if direct.RECORDING.depth else self._state_of_now()
+        if state is None:
             return self.owner.target(*args, **kwargs)
-        state = self.state
-        if state.guards and (place := _core.first_changed(state.guards)) >= 0:
-            found = self._state_of_now(state.guards[place])
-            if found is None:
-                return self.owner.target(*args, **kwargs)
-            state = found
         if not kwargs and (fast := state.plain.get(len(args))):
             try:
                 out = fast[0].run(args)
@@ -77,18 +72,17 @@ class CallCache:
             if out is not NotImplemented:
                 self.owner.last = fast[1]
                 return out
-        found_flat = flat_arguments(args, kwargs)
-        if found_flat is None:
+        found = flat_arguments(args, kwargs)
+        if found is None:
             return self._call_nested(args, kwargs)
-        constants, arguments = found_flat
+        constants, arguments = found
         members, grad = state.members, torch.is_grad_enabled()
         key = (*constants, grad, autocast_dtype(), torch.get_default_dtype())
         entry = state.flat.get(key)
         if entry is None:
-            found_entry = self._find(args, kwargs)[0]
-            if found_entry is None:
-                return self.owner.target(*args, **kwargs)
-            entry = state.flat[key] = found_entry
+            entry, *_ = self._find(args, kwargs)
+            assert entry is not None  # plain tensors and constants are never stand-ins
+            state.flat[key] = entry
         if entry.on_torch:
             return self.owner.target(*args, **kwargs)
         self.owner.last = entry
@@ -96,8 +90,12 @@ class CallCache:
             state.plain[len(args)] = fast_call, entry
         return self._call(entry, args, kwargs, arguments, [])
 
-    def _state_of_now(self, changed: Guard) -> State | None:
+    def _state_of_now(self) -> State | None:
         """The programs for what Python holds now; None where it changed so often that PyTorch runs this call."""
+        guards = self.state.guards
+        place = _core.first_changed(guards) if guards else -1
+        if place < 0:
+            return self.state
         for other in self.others:
             if _core.first_changed(other.guards) < 0:
                 self.others.remove(other)
@@ -107,8 +105,8 @@ class CallCache:
         self.changes += 1
         if self.changes == _MANY_CHANGES:
             warnings.warn(
-                f"fulgurite.jit: {name_of(changed)} changed {self.changes} times, and the function was recorded anew "
-                "each time; PyTorch runs it until that stays the same for a while. Give it as an argument, or a "
+                f"fulgurite.jit: {name_of(guards[place])} changed {self.changes} times, and the function was recorded "
+                "anew each time; PyTorch runs it until that stays the same for a while. Give it as an argument, or a "
                 "tensor as a buffer that is written into",
                 stacklevel=4,
             )

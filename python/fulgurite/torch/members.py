@@ -10,7 +10,8 @@ from typing import Any
 import torch
 
 from .. import _core
-from .surroundings import TYPE_OF_ITEM, Guard
+from .._core import GuardKind
+from .surroundings import Guard
 
 _LOCK = threading.RLock()  # held while a module has stand-ins in the place of its members
 
@@ -44,7 +45,7 @@ class Members:
 
     def guards(self) -> list[Guard]:
         """Each of them is still one of its kind, not None."""
-        return [(TYPE_OF_ITEM, store, key, type(store[key])) for store, key, _ in self.places]
+        return [(GuardKind.TYPE_OF_ITEM, store, key, type(store[key])) for store, key, _ in self.places]
 
     @contextmanager
     def replaced(self, stand_ins: list[Any]) -> Iterator[None]:

@@ -17,15 +17,13 @@ from typing import Any
 import torch
 from torch.utils import _pytree
 
-from .._core import Unsupported
+from .._core import GuardKind, Unsupported
 from .direct import Proxy
 from .executed_code import ExecutedCode
 from .reachable import given_to, holders_of, is_a, is_array, is_foreign, is_iterator, slots_of
 from .symbols import Symbol
 
-# The ways to find a present value, as src/guards.cpp numbers them.
-ITEM, ELEMENT, CELL, LENGTH, ATTRIBUTE, TYPE_OF_ITEM, EQUAL, NO_ITEM, CALL = range(9)
-Guard = tuple[int, Any, Any, Any]  # (how, holder, key, value)
+Guard = tuple[GuardKind, Any, Any, Any]  # (how, holder, key, value)
 
 _ABSENT: Any = object()
 _MANY_ITEMS = 1_000  # of longer lists and dictionaries the length alone is looked at
@@ -107,12 +105,12 @@ def _iterators(contents: dict[Any, Any]) -> list[Any]:
     return [k for k, v in contents.items() if (k is None or isinstance(k, str)) and is_iterator(v)]
 
 
-def _how(holder: Any) -> int:
+def _how(holder: Any) -> GuardKind:
     if isinstance(holder, types.CellType):
-        return CELL
+        return GuardKind.CELL
     if isinstance(holder, (list, collections.deque)):
-        return ELEMENT
-    return ITEM if isinstance(holder, dict) else ATTRIBUTE
+        return GuardKind.ELEMENT
+    return GuardKind.ITEM if isinstance(holder, dict) else GuardKind.ATTRIBUTE
 
 
 def _objects(contents: dict[Any, Any]) -> list[Any]:
@@ -284,14 +282,14 @@ class Surroundings:
         holder = record.holder
         is_store = id(holder) in self.stores
         if isinstance(holder, _SIZED) and record.names is None and not record.is_attributes:
-            yield LENGTH, holder, None, record.length
+            yield GuardKind.LENGTH, holder, None, record.length
         if isinstance(holder, set):
             if kept and all(is_a(v, _PLAIN) for v in kept[...]):
-                yield EQUAL, holder, None, set(kept[...])
+                yield GuardKind.EQUAL, holder, None, set(kept[...])
             return
         if is_array(holder):
             if kept:
-                yield CALL, holder.tobytes, None, kept[...]
+                yield GuardKind.CALL, holder.tobytes, None, kept[...]
             return
         how = _how(holder)
         changed = self.changes.get(id(holder), ())
@@ -302,11 +300,13 @@ class Surroundings:
                 continue
             if key in changed and isinstance(holder, dict) and not self._is_read(key, value, used):
                 if is_a(value, torch.Tensor):
-                    yield TYPE_OF_ITEM, holder, key, type(value)
+                    yield GuardKind.TYPE_OF_ITEM, holder, key, type(value)
                 continue
             yield how, holder, key, value
-        if how == ITEM:
-            yield from ((NO_ITEM, holder, k, None) for k in changed if k not in record.before and self.code.loads(k))
+        if how == GuardKind.ITEM:
+            yield from (
+                (GuardKind.NO_ITEM, holder, k, None) for k in changed if k not in record.before and self.code.loads(k)
+            )
 
     def _is_read(self, key: Any, value: Any, used: set[int]) -> bool:
         """True if what a name was bound to before the function changed it may have been read."""
@@ -358,21 +358,21 @@ def _set_generator_states(states: tuple[Any, ...]) -> None:
 def at_present(guard: Guard) -> Guard:
     """The guard for what Python holds now."""
     how, holder, key, value = guard
-    if how == LENGTH:
+    if how == GuardKind.LENGTH:
         return how, holder, key, _kind_of(holder).__len__(holder)
-    if how in (CALL, EQUAL):
-        return how, holder, key, holder() if how == CALL else set(holder)
-    if how == ATTRIBUTE:
+    if how in (GuardKind.CALL, GuardKind.EQUAL):
+        return how, holder, key, holder() if how == GuardKind.CALL else set(holder)
+    if how == GuardKind.ATTRIBUTE:
         return how, holder, key, getattr(holder, key, None)
-    found = _contents(holder).get(key if how != CELL else None)
-    return how, holder, key, type(found) if how == TYPE_OF_ITEM else found
+    found = _contents(holder).get(key if how != GuardKind.CELL else None)
+    return how, holder, key, type(found) if how == GuardKind.TYPE_OF_ITEM else found
 
 
 def name_of(guard: Guard) -> str:
     """The name of what a guard looks at."""
     how, holder, key, _ = guard
-    if how == CELL:
+    if how == GuardKind.CELL:
         return "a variable of the closure"
-    if how == LENGTH:
+    if how == GuardKind.LENGTH:
         return f"the length of a {type(holder).__name__}"
-    return f"an element of a {type(holder).__name__}" if how == ELEMENT else str(key)
+    return f"an element of a {type(holder).__name__}" if how == GuardKind.ELEMENT else str(key)
