@@ -149,10 +149,10 @@ def _creator(*names: str) -> Callable[[Callable[..., Tensor]], Callable[..., Ten
     def add(f: Callable[..., Tensor]) -> Callable[..., Tensor]:
         def handler(args: list[Any], kwargs: dict[str, Any], at: At) -> Tensor:
             check_device(kwargs.pop("device", None))
-            for name in ("layout", "pin_memory", "requires_grad"):
+            for name in ("layout", "pin_memory", "requires_grad", "generator"):
                 kwargs.pop(name, None)
-            if kwargs.pop("generator", None) is not None or kwargs.get("out") is not None:
-                raise Unsupported(f"{names[0]} with a generator of its own, or out=")
+            if kwargs.get("out") is not None:
+                raise Unsupported(f"{names[0]} with out=")
             dtype = kwargs.pop("dtype", None)
             try:
                 drawn = f(at, *args, **kwargs)
