@@ -10,6 +10,12 @@
 #pragma GCC visibility push(default)
 namespace fulgurite {
 
+/// Two arguments of a compiled function share memory, and the function writes into one of them. Nothing has run yet.
+class SharedMemoryError : public UserError {
+ public:
+  using UserError::UserError;
+};
+
 /// The parts of an error's message, for front ends that have errors of their own.
 struct ErrorParts {
   std::string operation;  // that the message begins with: "matmul"; empty where it begins otherwise

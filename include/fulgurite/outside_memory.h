@@ -37,7 +37,8 @@ class OutsideMemory {
 
 /// Returns the number of writes into the tensor's storage. Tensors made in inference mode have no count: 0.
 uint64_t write_count(const Tensor&, SourceLocation at = SourceLocation::here());
-/// True if two tensors have one storage. Undefined ones share nothing.
+/// True if two tensors have one storage; in a traced function, if they are views of one tensor. Undefined ones share
+/// nothing.
 bool shares_memory(const Tensor&, const Tensor&);
 /// True if two tensors are the same elements of one storage, in the same order and dtype.
 bool is_same_view(const Tensor&, const Tensor&);

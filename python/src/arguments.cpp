@@ -4,14 +4,6 @@
 
 namespace fulgurite_python {
 
-namespace {
-
-struct Range {
-  char *begin, *end;
-  size_t tensor;
-};
-
-/// The elements from the first to the last in memory, of a tensor that has some.
 int64_t span_of(const Tensor& tensor) {
   if (tensor.is_contiguous()) return tensor.numel().hint();
   int64_t last = 0;
@@ -20,6 +12,13 @@ int64_t span_of(const Tensor& tensor) {
   for (size_t d = 0; d < sizes.size(); ++d) last += (sizes[d].hint() - 1) * strides[d].hint();
   return last + 1;
 }
+
+namespace {
+
+struct Range {
+  char *begin, *end;
+  size_t tensor;
+};
 
 std::optional<Range> range_of(const Tensor& tensor, size_t place) {
   if (!tensor.defined() || tensor.numel().hint() == 0) return {};
@@ -112,8 +111,12 @@ bool Arguments::join_overlapping() {
 
 std::optional<size_t> Arguments::base_of(const Tensor& view) const {
   for (size_t i = 0; i < tensors_.size(); ++i)
-    if (is_view_of(view, tensors_[i]) && counts_[i] == fg::write_count(tensors_[i], {"", 0})) return i;
+    if (tensors_[i].defined() && is_view_of(view, tensors_[i])) return i;
   return {};
+}
+
+bool Arguments::shares_memory(const Tensor& tensor) const {
+  return std::ranges::any_of(tensors_, [&](const Tensor& given) { return fg::shares_memory(tensor, given); });
 }
 
 nb::object Arguments::object_of(const Tensor& result) const {

@@ -3,6 +3,9 @@
 
 namespace fulgurite_python {
 
+/// The elements from the first to the last in memory, of a tensor that has some.
+int64_t span_of(const Tensor& tensor);
+
 /// Returns true if all elements of `view` are in the memory of `base`'s.
 bool is_view_of(const Tensor& view, const Tensor& base);
 
@@ -15,8 +18,11 @@ class Arguments {
   const std::vector<Tensor>& members() const { return members_; }
   /// The object that a result is, if it is one of the tensors given.
   nb::object object_of(const Tensor& result) const;
-  /// The place of a tensor that was not written and whose memory the elements of `view` are in, if there is one.
+  /// The place of a tensor whose memory the elements of `view` are in, if there is one.
   std::optional<size_t> base_of(const Tensor& view) const;
+  /// Returns true if a tensor has the memory of one of those given.
+  bool shares_memory(const Tensor& tensor) const;
+  nb::object object(size_t place) const { return nb::borrow(objects_[place]); }
   size_t tensor_count() const { return tensors_.size(); }
   /// The tensors written since they were imported, by place among all tensors: those of the arguments, then the
   /// members.

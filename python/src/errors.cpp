@@ -64,10 +64,13 @@ void bind_errors(nb::module_& m) {
       make_type(m, "Error", runtime_error,
                 "Something in the program is wrong. `operation` names the operator, `source` is (file, line).");
   make_type(m, "Unsupported", error, "An operator, or a form of its arguments, that Fulgurite does not have.");
+  make_type(m, "SharedMemory", error, "Arguments that share memory, one of which is written. Nothing has run yet.");
   make_type(m, "InternalError", runtime_error, "A fault of Fulgurite itself.");
   nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
     try {
       std::rethrow_exception(thrown);
+    } catch (const fg::SharedMemoryError& error) {
+      raise("SharedMemory", error.what(), fg::parts_of(error));
     } catch (const fg::UserError& error) {
       const fg::ErrorParts parts = fg::parts_of(error);
       raise(parts.is_unknown_operator ? "Unsupported" : "Error", error.what(), parts);

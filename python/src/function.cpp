@@ -1,6 +1,8 @@
 // Jitted functions whose body is a Python callable.
 #include "function.h"
 
+#include "views.h"
+
 namespace fulgurite_python {
 
 std::shared_ptr<PyObject> shared(nb::object object) {
@@ -58,38 +60,18 @@ nb::object export_result(const Value& value, const Arguments& given) {
   return same.is_valid() ? same : export_tensor(Tensor(value));
 }
 
-/// The results that carry a gradient and are in the memory of another tensor that does: PyTorch's engine must see them
-/// as its views. A base is the largest of the results in one memory, and none of them is a view of a view.
-nb::list views_of(const fg::ForwardCall& call, const std::vector<bool>& needs_gradient, const Arguments& given) {
-  const auto carried = [&](size_t i) { return call.carries_gradient[i] ? Tensor(call.results[i]) : Tensor(); };
-  nb::list out;
-  for (size_t i = 0; i < call.results.size(); ++i) {
-    const Tensor view = carried(i);
-    if (!view.defined() || given.object_of(view).is_valid()) continue;
-    const auto argument = given.base_of(view);
-    size_t base = argument.value_or(given.tensor_count() + i);
-    int64_t size = view.numel().hint();
-    for (size_t j = 0; !argument && j < call.results.size(); ++j) {
-      const Tensor other = carried(j);
-      if (!other.defined()) continue;
-      const int64_t count = other.numel().hint();
-      const bool is_larger = count > size || (count == size && j < i && base == given.tensor_count() + i);
-      if (!is_larger || !other.is_contiguous() || !is_view_of(view, other)) continue;
-      base = given.tensor_count() + j;
-      size = count;
-    }
-    if (argument ? needs_gradient[*argument] : base != given.tensor_count() + i) out.append(nb::make_tuple(i, base));
-  }
-  return out;
-}
-
-// A saved result or argument is that very object, so that PyTorch sees writes into it.
+// A saved result or argument is that very object, and a view of one is a view of that object: PyTorch sees writes into
+// it before the backward reads it.
 nb::object export_saved(const Tensor& tensor, const std::vector<Value>& values, const nb::list& results,
                         const Arguments& given) {
   for (size_t i = 0; i < values.size(); ++i)
     if (values[i].is_tensor() && fg::is_same_view(tensor, Tensor(values[i]))) return nb::borrow(results[i]);
-  nb::object same = given.object_of(tensor);
-  return same.is_valid() ? same : export_tensor(tensor);
+  if (nb::object same = given.object_of(tensor); same.is_valid()) return same;
+  nb::object out = export_tensor(tensor);
+  if (const auto base = given.base_of(tensor)) return as_view(given.object(*base), out);
+  for (size_t i = 0; i < values.size(); ++i)
+    if (values[i].is_tensor() && is_view_of(tensor, Tensor(values[i]))) return as_view(results[i], out);
+  return out;
 }
 
 void make_function(Function* self, nb::object body, std::vector<std::string> argument_names,
@@ -214,6 +196,11 @@ nb::list Function::run(const Arguments& given) const {
   }
   nb::list out;
   for (const Value& result : results) out.append(export_result(result, given));
+  for (const ViewResult& view : views_among(results, given)) {
+    const bool is_argument = view.base < given.tensor_count();
+    const nb::object base = is_argument ? given.object(view.base) : out[view.base - given.tensor_count()];
+    out[view.result] = as_view(base, out[view.result]);
+  }
   return out;
 }
 
@@ -239,8 +226,10 @@ nb::tuple Function::forward(nb::handle arguments, nb::handle members, nb::bytes 
   }
   for (const Tensor& tensor : call.saved) saved.append(export_saved(tensor, call.results, results, given));
   for (const char is_later : call.for_derivatives) later.append(static_cast<bool>(is_later));
-  return nb::make_tuple(results, saved, later, export_backward(call.backward), carries, given.written(),
-                        views_of(call, needs_gradient, given));
+  nb::list views;
+  for (const ViewResult& view : views_among(call.results, given, call.carries_gradient, needs_gradient))
+    views.append(nb::make_tuple(view.result, view.base));
+  return nb::make_tuple(results, saved, later, export_backward(call.backward), carries, given.written(), views);
 }
 
 const fg::Jitted& jitted_of(nb::handle object) { return nb::cast<Function&>(object).jitted(); }

@@ -4,7 +4,7 @@
 #include <bit>
 #include <set>
 
-#include <fulgurite/error.h>
+#include <fulgurite/error_parts.h>
 #include <fulgurite/operators.h>
 
 #include "ir/analysis/uses.h"
@@ -324,9 +324,9 @@ void check_writes(const Recording& recording, const FlatArguments& flat, const s
       if (written.id != bound.args[1].tensor().id) continue;
       for (const RecordedInput& other : recording.inputs)
         if (other.id != written.id && memory_of(tensor_of(other)) == memory_of(tensor_of(written)))
-          throw UserError(text::cat(what, " writes into ", name_of(written), ", which shares memory with ",
-                                    name_of(other), "; pass a clone of one of them"),
-                          at);
+          throw SharedMemoryError(text::cat(what, " writes into ", name_of(written), ", which shares memory with ",
+                                            name_of(other), "; pass a clone of one of them"),
+                                  at);
     }
   }
 }

@@ -78,17 +78,30 @@ Tensor OutsideMemory::tensor(const std::vector<int64_t>& sizes, const std::vecto
   return make_view(storage, shape, steps, end > 0 ? offset : 0, dtype);
 }
 
+namespace {
+
+/// The tensor whose memory this one's is, through any number of views.
+const TensorImpl* viewed_by(const TensorImpl& impl) {
+  const TensorImpl* root = &impl;
+  while (root->base) root = root->base.get();
+  return root;
+}
+
+}  // namespace
+
 uint64_t write_count(const Tensor& tensor, SourceLocation at) {
   const TensorImpl& impl = concrete(tensor, "write_count", at);
   return is_inference_tensor(tensor) ? 0 : impl.storage->version.load(std::memory_order_relaxed);
 }
 
 bool shares_memory(const Tensor& a, const Tensor& b) {
-  if (!a.defined() || !b.defined() || is_proxy(a) || is_proxy(b)) return false;
-  return a.impl()->storage == b.impl()->storage;
+  if (!a.defined() || !b.defined() || is_proxy(a) != is_proxy(b)) return false;
+  return is_proxy(a) ? viewed_by(*a.impl()) == viewed_by(*b.impl()) : a.impl()->storage == b.impl()->storage;
 }
 
-bool is_same_view(const Tensor& a, const Tensor& b) { return shares_memory(a, b) && is_same_memory(a, b); }
+bool is_same_view(const Tensor& a, const Tensor& b) {
+  return !(a.defined() && is_proxy(a)) && shares_memory(a, b) && is_same_memory(a, b);
+}
 
 Tensor alias(const Tensor& tensor, SourceLocation at) {
   const TensorImpl& impl = concrete(tensor, "alias", at);

@@ -15,7 +15,8 @@ from torch.fx.passes.split_module import split_module
 from .. import _core
 from .._core import Unsupported
 from .calls import DTYPE
-from .graph import Program, source_of, unsupported_nodes
+from .graph import source_of, unsupported_nodes
+from .program import Program
 
 _FALLBACKS = ("eager", "inductor", "error")
 _OPTIONS = {"fallback", "executors", "cache", "associate_forward", "memory_budget", "min_part", "quiet"}
@@ -56,12 +57,14 @@ def backend(
     if not reasons and (writer := _writes_into_history(module)) is not None:
         return _all_elsewhere(module, _reason_of_write(writer), fallback, quiet)
     if not reasons:
-        return _program(module, torch.is_grad_enabled(), given)
+        return _program(module, torch.is_grad_enabled(), given, fallback, quiet)
     return _cut(module, reasons, fallback, min_part, quiet, given)
 
 
-def _program(module: torch.fx.GraphModule, grad: bool, options: dict[str, Any]) -> Program:
+def _program(module: torch.fx.GraphModule, grad: bool, options: dict[str, Any], fallback: str, quiet: bool) -> Program:
     program = Program(module, grad, **options)
+    if fallback != "error":
+        program.elsewhere = lambda reason: _all_elsewhere(module, reason, fallback, quiet)
     _programs.append(weakref.ref(program))
     return program
 
@@ -184,7 +187,9 @@ def _cut(
             ours = False
             announce(f"a part runs on PyTorch ({fallback}): {_reason_of_write(writer)}", quiet)
         compiled = (
-            _program(part, modes.get(place, torch.is_grad_enabled()), options) if ours else _elsewhere(part, fallback)
+            _program(part, modes.get(place, torch.is_grad_enabled()), options, fallback, quiet)
+            if ours
+            else _elsewhere(part, fallback)
         )
         if compiled is not part or place in modes:
             setattr(split, name, _Callable(compiled, modes.get(place)))

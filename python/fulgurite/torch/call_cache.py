@@ -135,10 +135,12 @@ class CallCache:
     def _after(self, entry: Entry, error: Exception, args: Any, kwargs: Any, arguments: list[torch.Tensor]) -> Any:
         """The result of a call that failed: PyTorch's, if recording it failed, or its tensors cannot be read."""
         failed_to_record, entry.failure = entry.failure is not None, None
-        may_run = self.owner.may_fall_back() and not (failed_to_record and entry.must_not_repeat())
-        if not may_run or not (failed_to_record or refusal_of(arguments)):
+        is_of_call = isinstance(error, _core.SharedMemory)
+        is_of_entry = failed_to_record and not is_of_call
+        may_run = self.owner.may_fall_back() and not ((failed_to_record or is_of_call) and entry.must_not_repeat())
+        if not may_run or not (failed_to_record or is_of_call or refusal_of(arguments)):
             raise error
-        return self._fallen(entry, error, failed_to_record, args, kwargs)
+        return self._fallen(entry, error, is_of_entry, args, kwargs)
 
     def _fallen(self, entry: Entry, error: Exception, is_of_entry: bool, args: Any, kwargs: Any) -> Any:
         """The result of PyTorch's own run, where a function could not be recorded. What is wrong in PyTorch too is the

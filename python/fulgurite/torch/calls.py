@@ -80,6 +80,7 @@ class Recording(threading.local):
         self.met: dict[int, Any] = {}  # tensors from outside that need a gradient, and are not inputs yet
         self.before_read: Callable[[], None] | None = None  # called where a recorded subgraph ends and is run
         self.records_creation = False  # in PyTorch's own implementations, which draw numbers
+        self.calls_custom_functions = False
         self.lines: list[At] = []  # of the graph's node that is recorded, where a graph is
 
     @contextlib.contextmanager
@@ -88,6 +89,7 @@ class Recording(threading.local):
         outer = self.captures, self.used, self.met, self.before_read
         self.captures, self.used, self.met, self.before_read = captures, set(), {}, before_read
         self.depth += 1
+        self.calls_custom_functions = False
         try:
             yield self.used
         finally:

@@ -79,6 +79,13 @@ class Argument:
         self.place = place
 
 
+class Earlier:
+    """Stands among results for one that is an earlier one too."""
+
+    def __init__(self, place: int) -> None:
+        self.place = place
+
+
 def replace_parts(container: Any, other: Any) -> Any:
     """Gives a container the parts of another one, as the call that it was given to changed it."""
     container.__dict__.clear()
@@ -99,9 +106,13 @@ def results_of(
         return found.without_tensors()
 
     stands: list[Any] = []
-    for leaf in leaves:
+    places: dict[int, int] = {}
+    for place_among_results, leaf in enumerate(leaves):
         value = value_of(leaf)
-        if value is not None:
+        if value is not None and id(leaf) in places:
+            stands.append(Earlier(places[id(leaf)]))
+        elif value is not None:
+            places[id(leaf)] = place_among_results
             values.append(value)
             stands.append(None)
         elif is_container(leaf):
@@ -123,6 +134,8 @@ def assembled(stands: list[Any], after: list[Opened], results: list[Any], contai
             out.append(stand.closed(given))
         elif isinstance(stand, Argument):
             out.append(containers[stand.place])
+        elif isinstance(stand, Earlier):
+            out.append(out[stand.place])
         else:
             out.append(stand[0])
     for container, opened in zip(containers, after):

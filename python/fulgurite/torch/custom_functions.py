@@ -13,6 +13,7 @@ from torch.utils import _pytree
 
 from .. import _core
 from .._core import Tensor, Unsupported
+from .calls import RECORDING
 from .lines import user_line
 
 _lock = threading.Lock()
@@ -66,6 +67,7 @@ def apply(function: type[torch.autograd.Function], arguments: tuple[Any, ...], a
     from .direct import Recorder, wrap
 
     of_call: dict[str, Any] = {}
+    RECORDING.calls_custom_functions = True
 
     def forward(core: _core.FunctionContext, tensors: list[Tensor | None]) -> list[Tensor]:
         given = tuple(a if t is None else wrap(t) for t, a in zip(tensors, arguments))
@@ -86,7 +88,9 @@ def apply(function: type[torch.autograd.Function], arguments: tuple[Any, ...], a
         given = iter(gradients)
         each = [next(given) if isinstance(x, torch.Tensor) else None for x in of_call["results"]]
         with Recorder():
-            found = _backward_of(function)(context, *[None if g is None else wrap(g) for g in each])
+            of_tensors = _backward_of(function)
+            of_tensors = of_tensors.__wrapped__ if once else of_tensors  # the decorator makes errors for derivatives
+            found = of_tensors(context, *[None if g is None else wrap(g) for g in each])
         found = found if isinstance(found, tuple) else (found,)
         return [_values([g])[0] if isinstance(g, torch.Tensor) else None for g in found[: len(arguments)]]
 

@@ -197,6 +197,7 @@ _WRITES = frozenset(
 )
 # Methods whose results are not tensors.
 _READS = frozenset([*ELEMENTS, "tolist", "numpy", "equal", "allclose", "is_set_to"])
+_CHANGES_OF_HISTORY = frozenset(["requires_grad_", "detach_"])  # that PyTorch's own code would make of a stand-in
 _VIEWS = frozenset(["T", "mT", "H", "mH", "real"])  # attributes that are other tensors with the gradient of theirs
 _kinds: dict[Any, tuple[str, str]] = {}
 
@@ -273,7 +274,9 @@ class Recorder(TorchFunctionMode):
         if not (func in _CREATORS or _any_proxy(args) or (kwargs and _any_proxy(kwargs.values()))):
             return self._without_arguments(kind, name, func, with_values(args), with_values(kwargs))
         if kind == "set" and name == "requires_grad":
-            return None  # as requires_grad_(): gradients are those of the recorded function
+            kind, name = "method", "requires_grad_"
+        if name in _CHANGES_OF_HISTORY:
+            return self._record(kind, name, func, args, kwargs)
         if kind == "set":
             raise Unsupported(f"an assignment to Tensor.{name} while a function is recorded")
         out = kwargs.get("out")
@@ -369,13 +372,14 @@ class Recorder(TorchFunctionMode):
             out = method_call(name, a, k, at)
             if name.endswith("_") and not name.endswith("__") and isinstance(args[0], Proxy):
                 return args[0]
-            return (
-                args[0] if out is a[0] and isinstance(args[0], Proxy) and name.startswith("__i") else named(name, out)
-            )
+            return args[0] if out is a[0] and isinstance(args[0], Proxy) else named(name, out)
         if kind == "aten":
             return wrap(aten.run(func, a, k, at))
-        out = named(name, function_call(func, a, k, at))
-        return kwargs["out"] if isinstance(kwargs.get("out"), Proxy) else out
+        out = function_call(func, a, k, at)
+        if isinstance(kwargs.get("out"), Proxy):
+            return kwargs["out"]
+        is_first = bool(args) and isinstance(args[0], Proxy) and out is a[0]
+        return args[0] if is_first else named(name, out)
 
     def _set_grad_mode(self, on: bool) -> None:
         if on and not self.grad:

@@ -16,6 +16,7 @@ from . import custom_functions, direct
 from .calls import DTYPE, RECORDING
 from .containers import Opened, assembled, results_of
 from .direct import Proxy, Recorder, import_plain, unwrap
+from .identities import Identities
 from .reachable import tensors_with_gradient
 from .structures import structure_of
 from .surroundings import Effect, Surroundings
@@ -40,21 +41,14 @@ class Recorded:
     """The structure of the results of a recording's calls, and the changes that each call makes besides."""
 
     def __init__(
-        self, spec: Any, stands: list[Any], after: list[Opened], effects: list[Effect], given: list[bool] | None
+        self, spec: Any, stands: list[Any], after: list[Opened], effects: list[Effect], identities: Identities
     ) -> None:
-        """`given`: for a call without gradients, which results are arguments themselves; others that have the memory of
-        one do not need its gradient."""
         self.structured, self.stands, self.after, self.effects = structure_of(spec), stands, after, effects
-        self.given = given
+        self.identities = identities
         self.is_plain = all(stand is None for stand in stands) and not effects
 
     def finish(self, results: list[Any], containers: list[Any]) -> Any:
         """A call's result, of the function's; the containers among its arguments are changed."""
-        if self.given is not None:
-            results[: len(self.given)] = [
-                r if is_given or not isinstance(r, torch.Tensor) or not r.requires_grad else r.detach()
-                for r, is_given in zip(results, self.given)
-            ]
         if self.is_plain and not containers:
             return self.structured(results)
         out = self.structured(assembled(self.stands, self.after if containers else [], results, containers))
@@ -64,7 +58,9 @@ class Recorded:
 
     def plain(self) -> Callable[[list[Any]], Any]:
         """The same for calls without containers, and whose arguments do not need a gradient."""
-        return self.structured if self.is_plain else lambda results: self.finish(results, [])
+        if self.is_plain and not self.identities.apart:
+            return self.structured
+        return lambda results: self.finish(self.identities.separate(results), [])
 
 
 class Entry:
@@ -151,9 +147,8 @@ class Entry:
             stands, after, results = results_of(leaves, containers, _value_of)
             effects = surroundings.effects(_value_of, results)
         state.add_guards(surroundings.guards(used) + (state.members.guards() if state.members else []))
-        own = {id(x) for x in given[0]} | {id(x) for x in stand_ins}
-        is_given = [flag for leaf, stand in zip(leaves, stands) for flag in _given_among(leaf, stand, own)]
-        self.recorded.append(Recorded(spec, stands, after, effects, None if self.grad else is_given))
+        identities = Identities(results, [*values, *members], RECORDING.calls_custom_functions)
+        self.recorded.append(Recorded(spec, stands, after, effects, identities))
         self.plain_results.append(self.recorded[-1].plain())
         return [*results, len(self.recorded) - 1]
 
@@ -216,6 +211,9 @@ class Entry:
         self.failure = Unsupported("jit: the function makes tensors that need a gradient from none of its inputs")
         raise self.failure
 
+    def _identities_of(self, results: list[Any]) -> Identities:
+        return self.recorded[int(results[-1])].identities
+
     def plain_call(self, grad: bool) -> _core.PlainCall | None:
         """Calls without gradients of an entry that has nothing but tensors, once it is known."""
         if self.draws is not False or self.captured:
@@ -230,9 +228,10 @@ class Entry:
             seed_from_torch()
         try:
             if grad and any([t.requires_grad for t in arguments] + [t.requires_grad for t in members]):
-                *results, which = train(self.function, arguments, members)
+                *results, which = train(self.function, arguments, members, self._identities_of)
             else:
                 *results, which = run(self.function, arguments, members)
+                results = self.recorded[int(which)].identities.separate(results)
             if self.draws is None:
                 self.draws = self.function.draws()
         finally:
@@ -244,11 +243,6 @@ class Entry:
 def _check_arguments(before: tuple[list[Any], Any], after: tuple[list[Any], Any]) -> None:
     if before[1] != after[1] or any(a is not b for a, b in zip(before[0], after[0])):
         raise Unsupported("the function changes a list or a dictionary that it is given")
-
-
-def _given_among(leaf: Any, stand: Any, own: set[int]) -> list[bool]:
-    """An entry for each value of a result: true for an argument itself."""
-    return [id(leaf) in own] if stand is None else [False] * (stand.count if isinstance(stand, Opened) else 0)
 
 
 def _raise_met() -> None:

@@ -173,8 +173,24 @@ def to(args: list[Any], kwargs: dict[str, Any], at: At) -> Tensor:
 
 
 METHODS["type_as"] = lambda args, kwargs, at: convert(args[0], args[1].dtype, at)
-for _name in ("cpu", "alias", "requires_grad_", "pin_memory"):
+for _name in ("cpu", "pin_memory"):
     METHODS[_name] = lambda args, kwargs, at: args[0]
+METHODS["alias"] = lambda args, kwargs, at: call("view", [args[0], list(args[0].shape)], {}, at)
+
+
+@method("requires_grad_")
+def requires_grad_(args: list[Any], kwargs: dict[str, Any], at: At) -> Tensor:
+    """The gradients of a recorded function are with respect to its inputs."""
+    wanted = kwargs.get("requires_grad", args[1] if len(args) > 1 else True)
+    if bool(wanted) != args[0].requires_grad:
+        raise Unsupported(f"requires_grad_({bool(wanted)}) of a tensor inside of a compiled function")
+    return args[0]
+
+
+@method("detach_")
+def detach_(args: list[Any], kwargs: dict[str, Any], at: At) -> Tensor:
+    """The history of what is recorded stays."""
+    raise Unsupported("detach_() of a tensor inside of a compiled function; use detach()")
 
 
 @method("size")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Callable
 from typing import Any
@@ -11,12 +10,12 @@ import torch
 from torch.utils import _pytree
 
 from .. import _core
-from .._core import Function, Tensor, Unsupported
+from .._core import Tensor, Unsupported
 from . import direct, functions  # noqa: F401  the table of functions is filled by its import
 from .calls import RECORDING, SCOPES, At, function_call, method_call, our_dtype, whole_name
+from .identities import Identities
 from .structures import structure_of
 from .symbols import Symbol, symbol_of
-from .training import run, seed_from_torch, train
 
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 _FUNCTIONS = frozenset(
@@ -109,6 +108,8 @@ class Walker:
         self.is_value: list[bool] = []
         self.is_all_tensors = True
         self.begins_without_gradients = False
+        self.calls_custom_functions = _calls_custom_functions(module)
+        self.identities = Identities([], [], False)
 
     def record(self, values: list[Any], members: list[Any]) -> list[Any]:
         """The body of the compiled function."""
@@ -127,7 +128,8 @@ class Walker:
             if node.op == "placeholder":
                 env[node] = stands(next(inputs))
             elif node.op == "output":
-                return self._results(torch.fx.node.map_arg(node.args[0], lambda a: env[a]))
+                given = [_value(env[n]) for n in self.placeholders]
+                return self._results(torch.fx.node.map_arg(node.args[0], lambda a: env[a]), given)
             elif node.op == "get_attr":
                 env[node] = self._attribute(node.target)
             elif node.target == "item" and node.args[0] in self.numbers and not isinstance(env[node.args[0]], Tensor):
@@ -147,9 +149,12 @@ class Walker:
                 return self._checkpointed(*args)
             if node.target is torch.ops.higher_order.autograd_function_apply:
                 return self._custom_function(at, *args, **kwargs)
-            record: Any = method_call if node.op == "call_method" else function_call
             try:
-                return record(node.target, list(args), dict(kwargs), at)
+                if node.op != "call_method":
+                    return function_call(node.target, list(args), dict(kwargs), at)
+                out = method_call(node.target, list(args), dict(kwargs), at)
+                is_in_place = node.target.endswith("_") and not node.target.endswith("__")
+                return args[0] if is_in_place and isinstance(out, Tensor) else out
             except Unsupported as reason:
                 return self._decomposed(node, args, kwargs, reason)
         except (Unsupported, _core.Error, TypeError, ValueError, NotImplementedError) as reason:
@@ -259,78 +264,25 @@ class Walker:
             value = getattr(value, part)
         return direct.import_plain(value) if isinstance(value, torch.Tensor) and not self.as_torch else value
 
-    def _results(self, out: Any) -> list[Any]:
+    def _results(self, out: Any, given: list[Any]) -> list[Any]:
         leaves, spec = _pytree.tree_flatten(out)
         self.structured = structure_of(spec)
-        leaves = [x._fg if isinstance(x, direct.Proxy) else x for x in leaves]
+        leaves = [_value(x) for x in leaves]
         is_value = [isinstance(x, (Tensor, _core.Int, _core.Float)) for x in leaves]
         self.holes = [None if v else x for v, x in zip(is_value, leaves)]
         self.is_value, self.is_all_tensors = is_value, all(isinstance(x, Tensor) for x in leaves)
-        return [x for x, v in zip(leaves, is_value) if v]
+        values = [x for x, v in zip(leaves, is_value) if v]
+        self.identities = Identities(values, given, self.calls_custom_functions)
+        return values
 
 
-class Program:
-    """One of Dynamo's graphs, or a part of one, compiled: what PyTorch calls in its place. `grad`: the gradient mode in
-    which it is called."""
+def _value(x: Any) -> Any:
+    return x._fg if isinstance(x, direct.Proxy) else x
 
-    def __init__(self, module: torch.fx.GraphModule, grad: bool, **options: Any) -> None:
-        self.walker = Walker(module)
-        turns_on = any(n.target is torch._C._set_grad_enabled and n.args[0] for n in self.walker.nodes)
-        self.turns_gradients_on = self.walker.begins_without_gradients = turns_on and not grad
-        names, is_member = self.walker.names, self.walker.is_member
-        self.assemblies: list[Callable[[list[Any]], Any]] = []  # of recordings with results that are not tensors
-        self.function = Function(
-            self._record,
-            [n for n, m in zip(names, is_member) if not m],
-            [n for n, m in zip(names, is_member) if m],
-            fullgraph=True,
-            **options,
-        )
-        self.argument_places = [i for i, m in enumerate(is_member) if not m]
-        self.member_places = [i for i, m in enumerate(is_member) if m]
-        self.number_places = {i for i, n in enumerate(self.walker.placeholders) if n in self.walker.numbers}
-        self.draws: bool | None = None
-        self.last = self  # as compiled functions have it
-        self.plain: _core.PlainCall | None = None
 
-    def __call__(self, *args: Any) -> Any:
-        if self.plain and (out := self.plain.run(args)) is not NotImplemented:
-            return out
-        if self.number_places:
-            args = tuple(x.item() if i in self.number_places else x for i, x in enumerate(args))
-        arguments = [args[i] for i in self.argument_places]
-        members = [args[i] for i in self.member_places]
-        before = torch.get_rng_state() if self.draws is None else None
-        if self.draws is not False:
-            seed_from_torch()
-        grad = torch.is_grad_enabled() or self.turns_gradients_on
-        if grad and any([isinstance(x, torch.Tensor) and x.requires_grad for x in args]):
-            with torch.enable_grad() if self.turns_gradients_on else contextlib.nullcontext():
-                results = train(self.function, arguments, members)
-        else:
-            results = run(self.function, arguments, members)
-        if self.draws is None:
-            self.draws = self.function.draws()
-            if not self.draws:
-                torch.set_rng_state(before)
-                if type(self) is Program and not self.number_places and not self.turns_gradients_on:
-                    finish = self.walker.structured if self.walker.is_all_tensors else self._assemble
-                    self.plain = _core.PlainCall(self.function, finish, self.walker.is_member, None, False)
-        return self._assemble(results)
-
-    def _record(self, values: list[Any], members: list[Any]) -> list[Any]:
-        """The graph's results; behind them the number of the recording, whose constants are among the results of its
-        calls alone."""
-        results = self.walker.record(values, members)
-        if self.walker.is_all_tensors:
-            return results
-        self.assemblies.append(self.walker.assembly())
-        return [*results, len(self.assemblies) - 1]
-
-    def _assemble(self, results: list[Any]) -> Any:
-        if self.walker.is_all_tensors:
-            return self.walker.structured(results)
-        return self.assemblies[int(results[-1])](results)
+def _calls_custom_functions(module: torch.fx.GraphModule) -> bool:
+    graphs = [m.graph for m in module.modules() if isinstance(m, torch.fx.GraphModule)]
+    return any(n.target is torch.ops.higher_order.autograd_function_apply for g in graphs for n in g.nodes)
 
 
 def hint_of(number: Any) -> Any:

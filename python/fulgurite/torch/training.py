@@ -7,12 +7,14 @@ checkpoints see them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from .. import _core
 from .calls import DTYPE
+from .identities import Identities
 from .threads import follow_thread_count
 
 increment_version = torch.autograd.graph.increment_version
@@ -54,17 +56,31 @@ def run(function: _core.Function, arguments: Any, members: Any) -> list[Any]:
     return results
 
 
-def train(function: _core.Function, arguments: list[Any], members: list[Any]) -> list[Any]:
-    """A call whose results have a gradient."""
+def train(
+    function: _core.Function,
+    arguments: list[Any],
+    members: list[Any],
+    identities_of: Callable[[list[Any]], Identities],
+) -> list[Any]:
+    """A call whose results have a gradient. `identities_of`: of the recording that gave these results."""
     _follow_settings()
     tensors = [x for x in arguments if isinstance(x, torch.Tensor)] + members
     needs = bytes(t.requires_grad for t in tensors)
     numbers = [None if isinstance(x, torch.Tensor) else x for x in arguments]
-    outside: dict[int, tuple[int, Any]] = {}
-    results = list(_Forward.apply(function, numbers, needs, outside, *tensors))
-    for i, (base, view) in outside.items():
-        results[i] = _view_of(tensors[base] if base < len(tensors) else results[base - len(tensors)], view)
+    outside: dict[int, _Outside] = {}
+    results = list(_Forward.apply(function, numbers, needs, outside, identities_of, *tensors))
+    for i, (base, view, has_gradient) in outside.items():
+        of = tensors[base] if base < len(tensors) else results[base - len(tensors)]
+        results[i] = _view_of(of if has_gradient else of.detach(), view)
+    for i in identities_of(results).apart:
+        if any(results[i] is t for t in tensors):
+            results[i] = results[i].view_as(results[i])
     return results
+
+
+# A result that is made of another tensor: the place of an argument, or behind these of a result; None, or the view of
+# it; true for one with the gradient of that tensor.
+_Outside = tuple[int, Any, bool]
 
 
 def _view_of(base: torch.Tensor, view: torch.Tensor | None) -> torch.Tensor:
@@ -129,10 +145,16 @@ class _Saved:
 class _Forward(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, function: _core.Function, numbers: list[Any], needs: bytes, outside: dict[int, Any], *tensors: Any
+        ctx: Any,
+        function: _core.Function,
+        numbers: list[Any],
+        needs: bytes,
+        outside: dict[int, _Outside],
+        identities_of: Callable[[list[Any]], Identities],
+        *tensors: Any,
     ) -> Any:
-        """`outside` gets the results that are made of other tensors, by place: (the place of an argument, or behind
-        these of a result, None or the view of it). Arguments that are not written are returned as they are."""
+        """`outside` gets the results that are made of other tensors, by place. Arguments that are not written are
+        returned as they are."""
         given = iter(tensors)
         arguments = [next(given) if x is None else x for x in numbers]
         results, saved, later, backward, carries, written, views = function.forward(arguments, list(given), needs)
@@ -143,8 +165,11 @@ class _Forward(torch.autograd.Function):
         for i, r in enumerate(results):  # an argument without its gradient is another tensor
             results[i] = r.detach() if not carries[i] and isinstance(r, torch.Tensor) and r.requires_grad else r
         places = {id(t): i for i, t in enumerate(tensors) if i not in written}
-        outside.update((i, (places[id(r)], None)) for i, r in enumerate(results) if id(r) in places)
-        outside.update((i, (base, results[i])) for i, base in views)
+        are_views, apart = (known := identities_of(results)).are_views, known.apart
+        for i, r in enumerate(results):
+            if id(r) in places and (are_views or i not in apart):
+                outside[i] = places[id(r)], None, True
+        outside.update((i, (base, results[i], carries[i])) for i, base in views if are_views or not carries[i])
         results = [None if i in outside else r for i, r in enumerate(results)] if outside else results
         ctx.backward_program, ctx.needs = backward, needs
         ctx.inputs = [t for t, n in zip(tensors, needs) if n]
@@ -159,7 +184,7 @@ class _Forward(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:
         if ctx.backward_program is None:
-            return (None,) * (4 + len(ctx.needs))
+            return (None,) * (5 + len(ctx.needs))
         saved = ctx.saved.all(ctx.saved_tensors, torch.is_grad_enabled())
         if torch.is_grad_enabled():  # create_graph: the gradients are a function of their own
             found = _Derivative.apply(
@@ -171,7 +196,7 @@ class _Forward(torch.autograd.Function):
                 ctx.maybe_clear_saved_tensors()
                 ctx.saved.clear()
         gradients = iter([_for_hooks(g, t) for g, t in zip(found, ctx.inputs)])
-        return (None, None, None, None, *[next(gradients) if n else None for n in ctx.needs])
+        return (None, None, None, None, None, *[next(gradients) if n else None for n in ctx.needs])
 
 
 class _Derivative(torch.autograd.Function):
