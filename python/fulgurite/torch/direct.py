@@ -30,6 +30,7 @@ from . import rules_numbers as _numbers  # noqa: F401
 from . import rules_recurrent as _recurrent  # noqa: F401
 from .calls import DTYPE, RECORDING, TORCH_DTYPE, function_call, method_call
 from .element_reads import ELEMENTS, LISTS
+from .history import CHANGES, change_history
 from .lines import user_line
 from .recorded_creation import OutsideWrite, RecordedCreation
 from .symbols import Symbol, fix_sizes, metadata, with_values
@@ -197,7 +198,6 @@ _WRITES = frozenset(
 )
 # Methods whose results are not tensors.
 _READS = frozenset([*ELEMENTS, "tolist", "numpy", "equal", "allclose", "is_set_to"])
-_CHANGES_OF_HISTORY = frozenset(["requires_grad_", "detach_"])  # that PyTorch's own code would make of a stand-in
 _VIEWS = frozenset(["T", "mT", "H", "mH", "real"])  # attributes that are other tensors with the gradient of theirs
 _kinds: dict[Any, tuple[str, str]] = {}
 
@@ -253,7 +253,7 @@ class Recorder(TorchFunctionMode):
         self.grad = grad
         self.fallen: dict[str, calls.At] = {}
         self.grad_modes: list[Any] = []
-        self.may_have_written = False
+        self.may_have_written = self.makes_leaves = False
         self.made: dict[int, torch.Tensor] = {}  # by PyTorch, while the function is recorded
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -273,10 +273,9 @@ class Recorder(TorchFunctionMode):
             return self._metadata(name, func, args, kwargs)
         if not (func in _CREATORS or _any_proxy(args) or (kwargs and _any_proxy(kwargs.values()))):
             return self._without_arguments(kind, name, func, with_values(args), with_values(kwargs))
-        if kind == "set" and name == "requires_grad":
-            kind, name = "method", "requires_grad_"
-        if name in _CHANGES_OF_HISTORY:
-            return self._record(kind, name, func, args, kwargs)
+        if name in CHANGES:
+            self.makes_leaves = change_history(name, args, kwargs) or self.makes_leaves
+            return args[0]
         if kind == "set":
             raise Unsupported(f"an assignment to Tensor.{name} while a function is recorded")
         out = kwargs.get("out")

@@ -12,7 +12,7 @@ from torch.utils import _pytree
 from .. import _core
 from .._compiled import TENSOR, Compiled, Hole
 from .._core import Unsupported
-from . import custom_functions, direct
+from . import custom_functions, direct, history
 from .calls import DTYPE, RECORDING
 from .containers import Opened, assembled, results_of
 from .direct import Proxy, Recorder, import_plain, unwrap
@@ -146,6 +146,8 @@ class Entry:
             leaves, spec = _pytree.tree_flatten(out)
             stands, after, results = results_of(leaves, containers, _value_of)
             effects = surroundings.effects(_value_of, results)
+        if recorder.makes_leaves:
+            history.check_results(results)
         state.add_guards(surroundings.guards(used) + (state.members.guards() if state.members else []))
         identities = Identities(results, [*values, *members], RECORDING.calls_custom_functions)
         self.recorded.append(Recorded(spec, stands, after, effects, identities))

@@ -178,13 +178,7 @@ for _name in ("cpu", "pin_memory"):
 METHODS["alias"] = lambda args, kwargs, at: call("view", [args[0], list(args[0].shape)], {}, at)
 
 
-@method("requires_grad_")
-def requires_grad_(args: list[Any], kwargs: dict[str, Any], at: At) -> Tensor:
-    """The gradients of a recorded function are with respect to its inputs."""
-    wanted = kwargs.get("requires_grad", args[1] if len(args) > 1 else True)
-    if bool(wanted) != args[0].requires_grad:
-        raise Unsupported(f"requires_grad_({bool(wanted)}) of a tensor inside of a compiled function")
-    return args[0]
+METHODS["requires_grad_"] = METHODS["cpu"]  # Dynamo ends a graph where it would be seen
 
 
 @method("detach_")
