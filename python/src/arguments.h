@@ -22,6 +22,7 @@ class Arguments {
   std::optional<size_t> base_of(const Tensor& view) const;
   /// Returns true if a tensor has the memory of one of those given.
   bool shares_memory(const Tensor& tensor) const;
+  const Tensor& tensor(size_t place) const { return tensors_[place]; }
   nb::object object(size_t place) const { return nb::borrow(objects_[place]); }
   size_t tensor_count() const { return tensors_.size(); }
   /// The tensors written since they were imported, by place among all tensors: those of the arguments, then the

@@ -67,11 +67,11 @@ nb::object export_saved(const Tensor& tensor, const std::vector<Value>& values, 
   for (size_t i = 0; i < values.size(); ++i)
     if (values[i].is_tensor() && fg::is_same_view(tensor, Tensor(values[i]))) return nb::borrow(results[i]);
   if (nb::object same = given.object_of(tensor); same.is_valid()) return same;
-  nb::object out = export_tensor(tensor);
-  if (const auto base = given.base_of(tensor)) return as_view(given.object(*base), out);
+  if (const auto base = given.base_of(tensor)) return as_view(given.object(*base), given.tensor(*base), tensor);
   for (size_t i = 0; i < values.size(); ++i)
-    if (values[i].is_tensor() && is_view_of(tensor, Tensor(values[i]))) return as_view(results[i], out);
-  return out;
+    if (values[i].is_tensor() && is_view_of(tensor, Tensor(values[i])))
+      return as_view(results[i], Tensor(values[i]), tensor);
+  return export_tensor(tensor);
 }
 
 void make_function(Function* self, nb::object body, std::vector<std::string> argument_names,
@@ -197,9 +197,11 @@ nb::list Function::run(const Arguments& given) const {
   nb::list out;
   for (const Value& result : results) out.append(export_result(result, given));
   for (const ViewResult& view : views_among(results, given)) {
-    const bool is_argument = view.base < given.tensor_count();
-    const nb::object base = is_argument ? given.object(view.base) : out[view.base - given.tensor_count()];
-    out[view.result] = as_view(base, out[view.result]);
+    const Tensor result(results[view.result]);
+    const size_t base = view.base - given.tensor_count();
+    if (view.base < given.tensor_count())
+      out[view.result] = as_view(given.object(view.base), given.tensor(view.base), result);
+    else out[view.result] = as_view(out[base], Tensor(results[base]), result);
   }
   return out;
 }

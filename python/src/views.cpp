@@ -64,11 +64,16 @@ std::vector<ViewResult> views_among(const std::vector<Value>& results, const Arg
   return out;
 }
 
-nb::object as_view(nb::handle base, nb::handle view) {
-  const auto address = [](nb::handle tensor) { return nb::cast<int64_t>(tensor.attr("data_ptr")()); };
-  const int64_t distance = (address(view) - address(base)) / nb::cast<int64_t>(base.attr("element_size")());
-  const int64_t offset = nb::cast<int64_t>(base.attr("storage_offset")()) + distance;
-  return base.attr("detach")().attr("as_strided")(view.attr("shape"), view.attr("stride")(), offset);
+nb::object as_view(nb::handle object, const Tensor& base, const Tensor& view) {
+  const auto address = [](const Tensor& tensor) { return static_cast<char*>(tensor.data_pointer({"", 0})); };
+  const auto numbers = [](const auto& values) {
+    nb::list out;
+    for (const auto& value : values) out.append(static_cast<int64_t>(value));
+    return nb::tuple(out);
+  };
+  const int64_t distance = (address(view) - address(base)) / fg::size_of(base.dtype());
+  const int64_t offset = nb::cast<int64_t>(object.attr("storage_offset")()) + distance;
+  return object.attr("detach")().attr("as_strided")(numbers(view.shape().to_vector()), numbers(view.strides()), offset);
 }
 
 }  // namespace fulgurite_python

@@ -16,7 +16,8 @@ std::vector<ViewResult> views_among(const std::vector<Value>& results, const Arg
                                     const std::vector<char>& carries_gradient = {},
                                     const std::vector<bool>& needs_gradient = {});
 
-/// The elements of `view`, a tensor of PyTorch, as a view of `base` that has no gradient.
-nb::object as_view(nb::handle base, nb::handle view);
+/// The elements of `view`, which are in the memory of `base`, as a view without a gradient of the tensor of PyTorch
+/// that `base` is.
+nb::object as_view(nb::handle object, const Tensor& base, const Tensor& view);
 
 }  // namespace fulgurite_python
