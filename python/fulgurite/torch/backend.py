@@ -3,6 +3,7 @@ where."""
 
 from __future__ import annotations
 
+import functools
 import operator
 import sys
 import weakref
@@ -64,7 +65,8 @@ def backend(
 def _program(module: torch.fx.GraphModule, grad: bool, options: dict[str, Any], fallback: str, quiet: bool) -> Program:
     program = Program(module, grad, **options)
     if fallback != "error":
-        program.elsewhere = lambda reason: _all_elsewhere(module, reason, fallback, quiet)
+        # Once for a reason: a later call neither compiles it again nor adds a line to the report.
+        program.elsewhere = functools.cache(lambda reason: _all_elsewhere(module, reason, fallback, quiet))
     _programs.append(weakref.ref(program))
     return program
 

@@ -80,13 +80,13 @@ class Recording(threading.local):
         self.met: dict[int, Any] = {}  # tensors from outside that need a gradient, and are not inputs yet
         self.before_read: Callable[[], None] | None = None  # called where a recorded subgraph ends and is run
         self.records_creation = False  # in PyTorch's own implementations, which draw numbers
-        self.calls_custom_functions = False
+        self.calls_custom_functions = False  # functions with a backward of their own, of which results may be views
         self.lines: list[At] = []  # of the graph's node that is recorded, where a graph is
 
     @contextlib.contextmanager
     def of(self, captures: dict[int, Tensor], before_read: Callable[[], None]) -> Iterator[set[int]]:
         """A scope with a recording; gives the set of what its operators use."""
-        outer = self.captures, self.used, self.met, self.before_read
+        outer = self.captures, self.used, self.met, self.before_read, self.calls_custom_functions
         self.captures, self.used, self.met, self.before_read = captures, set(), {}, before_read
         self.depth += 1
         self.calls_custom_functions = False
@@ -94,7 +94,7 @@ class Recording(threading.local):
             yield self.used
         finally:
             self.depth -= 1
-            self.captures, self.used, self.met, self.before_read = outer
+            self.captures, self.used, self.met, self.before_read, self.calls_custom_functions = outer
 
 
 RECORDING = Recording()

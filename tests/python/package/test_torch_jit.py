@@ -151,6 +151,9 @@ def test_writes_into_arguments(torch):
         assert torch.equal(way(part[:4], part[2:]), torch.tensor([2.0, 2.0, 0.0, 0.0]))
         assert torch.equal(part, torch.tensor([1.0, 1.0, 1.0, 1.0, 0.0, 0.0]))
         assert torch.equal(way(torch.zeros(4), torch.ones(4)), torch.full((4,), 2.0))
+        count = len(fg.torch.report().splitlines())
+        way(part[:4], part[2:])
+        assert len(fg.torch.report().splitlines()) == count
     assert torch.equal(fg.jit(lambda a, b: a * 2 + b)(base[:4], base[2:]), torch.zeros(4))
 
 
