@@ -9,22 +9,15 @@
 #include <fulgurite/models/convnet.h>
 #include <fulgurite/models/llama.h>
 
+#include "cli/called_example.h"
 #include "cli/flags.h"
+#include "cli/folder_examples.h"
 #include "cli/train/gpt_run.h"
 #include "support/text/similar_names.h"
 
 namespace fulgurite::cli {
 
 namespace {
-
-template <class F, class... A>
-Example example(F callable, const JitOptions& options, bool runs_backward, const A&... arguments) {
-  const auto f = jit(std::move(callable), options);
-  return {f, [f, runs_backward, arguments...] {
-            const Tensor result = f(arguments...);
-            if (runs_backward) sum(result).backward();
-          }};
-}
 
 struct LinearModel {
   nn::Linear linear{100, 10, false};
@@ -59,7 +52,7 @@ Example make_example(const Subject& subject, const JitOptions& options, bool run
   if (!subject.library.empty()) return exported(subject, options, runs_backward);
   const std::string& name = subject.name;
   const auto called = [&](auto callable, const auto&... arguments) {
-    return example(std::move(callable), options, runs_backward, arguments...);
+    return called_example(std::move(callable), options, runs_backward, arguments...);
   };
   const auto gpt = [&](const models::GptOptions& sizes, int64_t batch) {
     const auto loss = [](models::Gpt model, Tensor tokens, Tensor targets) { return model.loss(tokens, targets); };
@@ -92,6 +85,7 @@ Example make_example(const Subject& subject, const JitOptions& options, bool run
     };
     return called(loss, model, randn({4, 1, 16, 16}), randint(0, 10, {4}));
   }
+  if (is_model_folder(name)) return make_folder_example(name, options, runs_backward);
   const std::string hint = suggestion(similar_names(name, {{"linear", "linear"},
                                                            {"mlp", "mlp"},
                                                            {"gpt", "gpt"},
@@ -100,7 +94,9 @@ Example make_example(const Subject& subject, const JitOptions& options, bool run
                                                            {"llama", "llama"},
                                                            {"convnet", "convnet"}}));
   throw WrongUse("there is no example model " + name +
-                 (hint.empty() ? "; there are linear, mlp, gpt, gpt6l, gpt12l, llama and convnet" : hint));
+                 (hint.empty()
+                      ? "; there are linear, mlp, gpt, gpt6l, gpt12l, llama, convnet, and folders with a config.json"
+                      : hint));
 }
 
 Jitted run_example(const Subject& subject, const JitOptions& options, bool runs_backward) {

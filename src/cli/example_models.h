@@ -7,7 +7,8 @@
 namespace fulgurite::cli {
 
 inline constexpr const char* example_models =
-    "linear, mlp, gpt, gpt6l, gpt12l, llama or convnet; with --library, a function of it";
+    "linear, mlp, gpt, gpt6l, gpt12l, llama, convnet, or a folder of a Hugging Face model; with --library, a function "
+    "of it";
 inline constexpr const char* library_help = "a shared library that exports MODEL: see fulgurite/exported_function.h";
 
 /// An example model, jitted, and a call of it.
@@ -15,8 +16,8 @@ struct Example {
   Jitted function;
   std::function<void()> step;  // with its backward, if requested
 };
-/// The subject of a command: an example model, or a function exported by a shared library
-/// (fulgurite/exported_function.h).
+/// The subject of a command: an example model, the folder of a Hugging Face model, or a function exported by a shared
+/// library (fulgurite/exported_function.h).
 struct Subject {
   std::string name;
   std::string library = {};

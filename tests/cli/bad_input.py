@@ -20,7 +20,9 @@ def test_names_that_are_nearly_right(cli):
     cli.bad("train", "--stepss", "5", status=2, message="there is no flag --stepss; did you mean --steps?")
     cli.bad("train", "--learning", "5", status=2, message="there is no flag --learning; see --help")
     cli.bad("trace", "lama", status=2, message="there is no example model lama; did you mean llama?")
-    cli.bad("trace", "steam_engine", status=2, message="there are linear, mlp, gpt, gpt6l, gpt12l, llama and convnet")
+    cli.bad(
+        "trace", "steam_engine", status=2, message="there are linear, mlp, gpt, gpt6l, gpt12l, llama, convnet, and "
+    )
     cli.bad("ops", "sofmax", status=2, message="there is no operator sofmax; did you mean ")
     cli.bad("bench", "geluu", status=2, message="there is no case geluu; did you mean gelu?")
 

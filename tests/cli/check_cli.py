@@ -19,6 +19,7 @@ sys.dont_write_bytecode = True  # the source tree stays as it is
 import bad_checkpoints  # noqa: E402
 import bad_input  # noqa: E402
 import finetune_runs  # noqa: E402
+import folder_runs  # noqa: E402
 import good_runs  # noqa: E402
 import inspect_runs  # noqa: E402
 import model_runs  # noqa: E402
@@ -35,6 +36,7 @@ def cases():
         finetune_runs,
         inspect_runs,
         speech_runs,
+        folder_runs,
         serve_runs,
         resumed_runs,
         bad_input,

@@ -48,6 +48,23 @@ def write_classifier(folder):
     return write_folder(folder, config, {**body, "classifier.weight": [3, 4], "classifier.bias": [3]})
 
 
+def write_clip(folder):
+    """A CLIP without layers."""
+    tensors = {
+        "logit_scale": [],
+        "text_projection.weight": [3, 4],
+        "visual_projection.weight": [3, 4],
+        "text_model.embeddings.token_embedding.weight": [9, 4],
+        "text_model.embeddings.position_embedding.weight": [6, 4],
+        "vision_model.embeddings.class_embedding": [4],
+        "vision_model.embeddings.patch_embedding.weight": [4, 3, 4, 4],
+        "vision_model.embeddings.position_embedding.weight": [5, 4],
+    }
+    for norm in ("text_model.final_layer_norm", "vision_model.pre_layrnorm", "vision_model.post_layernorm"):
+        tensors |= {f"{norm}.weight": [4], f"{norm}.bias": [4]}
+    return write_folder(folder, CLIP, tensors)
+
+
 def inspected(cli, folder):
     return json.loads(cli.good("inspect", str(folder), "--json"))
 
@@ -102,19 +119,7 @@ def test_classify(cli):
 
 
 def test_inspect_texts_and_images(cli):
-    tensors = {
-        "logit_scale": [],
-        "text_projection.weight": [3, 4],
-        "visual_projection.weight": [3, 4],
-        "text_model.embeddings.token_embedding.weight": [9, 4],
-        "text_model.embeddings.position_embedding.weight": [6, 4],
-        "vision_model.embeddings.class_embedding": [4],
-        "vision_model.embeddings.patch_embedding.weight": [4, 3, 4, 4],
-        "vision_model.embeddings.position_embedding.weight": [5, 4],
-    }
-    for norm in ("text_model.final_layer_norm", "vision_model.pre_layrnorm", "vision_model.post_layernorm"):
-        tensors |= {f"{norm}.weight": [4], f"{norm}.bias": [4]}
-    result = inspected(cli, write_folder(cli.folder / "inspect_clip", CLIP, tensors))
+    result = inspected(cli, write_clip(cli.folder / "inspect_clip"))
     expect_equal(
         (result["kind"], result["max_tokens"], result["image_rows"], result["vector_size"]),
         ("encoder of texts and images", 6, 8, 3),

@@ -50,19 +50,11 @@ void measure_weights(const Model& model, Report& report) {
   for (const auto& [dtype, count] : by_dtype) report.dtypes += (report.dtypes.empty() ? "" : ", ") + dtype;
 }
 
-// "ViTForImageClassification", …; empty if the config has none.
-std::string architecture_of(const hub::Config& config) {
-  const std::vector<std::string> names = config.strings("architectures");
-  return names.empty() ? "" : names.front();
-}
-
 // The library loads a model without its head.
 std::string without_head(const hub::Config& config, const std::string& kind) {
   const std::string architecture = architecture_of(config);
   return architecture.find("For") == std::string::npos ? kind : kind + ", without the head of " + architecture;
 }
-
-bool is_classifier(const hub::Config& config) { return architecture_of(config).ends_with("ForImageClassification"); }
 
 void measure_bert(const std::string& folder, const hub::Config& config, const hub::LoadOptions& options,
                   Report& report) {
@@ -83,7 +75,7 @@ void measure_classifier(const Classifier& model, Report& report) {
 void measure_vit(const std::string& folder, const hub::Config& config, const hub::LoadOptions& options,
                  Report& report) {
   report.takes_images = true;
-  if (is_classifier(config)) {
+  if (is_image_classifier(config)) {
     const auto model = hub::load<models::VitClassifier>(folder, options);
     measure_classifier(model, report);
     report.image = model.vit.embeddings.image;
@@ -99,7 +91,8 @@ void measure_vit(const std::string& folder, const hub::Config& config, const hub
 void measure_resnet(const std::string& folder, const hub::Config& config, const hub::LoadOptions& options,
                     Report& report) {
   report.takes_images = true;
-  if (is_classifier(config)) return measure_classifier(hub::load<models::ResnetClassifier>(folder, options), report);
+  if (is_image_classifier(config))
+    return measure_classifier(hub::load<models::ResnetClassifier>(folder, options), report);
   report.kind = without_head(config, "encoder of images");
   const auto model = hub::load<models::Resnet>(folder, options);
   measure_weights(model, report);

@@ -25,6 +25,14 @@ std::optional<Dtype> dtype_of(const std::string& name);
 inline hub::LoadOptions load_options(const std::string& dtype, const std::string& weights) {
   return {.dtype = dtype_of(dtype), .weights = hub::weights_from_name(weights)};
 }
+/// "ViTForImageClassification", …; empty if the config has none.
+inline std::string architecture_of(const hub::Config& config) {
+  const std::vector<std::string> names = config.strings("architectures");
+  return names.empty() ? "" : names.front();
+}
+inline bool is_image_classifier(const hub::Config& config) {
+  return architecture_of(config).ends_with("ForImageClassification");
+}
 /// All of stdin.
 std::string read_stdin();
 
