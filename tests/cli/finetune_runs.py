@@ -125,3 +125,67 @@ def test_flags_of_resumed_finetuning(cli):
         status=1,
         message="has no interrupted run to continue; begin one without --resume",
     )
+
+
+def test_epochs_and_schedules_of_finetune(cli):
+    model = write_model(cli.folder / "epochs_model")
+    data = cli.write(TEXT)
+    losses = {}
+    for schedule in ("cosine", "linear", "constant"):
+        out = cli.new_path()
+        cli.good(*finetune(model, data, out, "--epochs", "2", "--schedule", schedule, "--json", steps=None))
+        losses[schedule] = losses_of(out)
+    rows = len(TEXT) // 8  # a token is a letter, and one more ends the text
+    for schedule, found in losses.items():
+        expect_equal(len(found), rows, f"steps of two epochs of {rows} rows in batches of 2, {schedule}")
+        expect_equal(found[:2], losses["cosine"][:2], f"losses while all rates are at their peak, {schedule}")
+    expect(len({tuple(found) for found in losses.values()}) == 3, "two schedules have the same losses")
+    cli.bad(
+        *finetune(model, data, cli.new_path(), "--epochs", "2"), status=2, message="give one of --steps and --epochs"
+    )
+    cli.bad(*finetune(model, data, cli.new_path(), "--schedule", "step"), status=2, message="--schedule")
+
+
+def test_epochs_of_resumed_finetuning(cli):
+    model = write_model(cli.folder / "more_epochs_model")
+    data = cli.write(TEXT)
+    out = cli.new_path()
+    flags = ("--schedule", "constant", "--checkpoint-every", "6", "--json")
+    cli.good(*finetune(model, data, out, "--epochs", "1", *flags, steps=None))
+    first = len(losses_of(out))
+    resume = ("finetune", "--out", out, "--resume", "--threads", "1", "--json")
+    expect_equal(json.loads(cli.good(*resume, "--epochs", "2"))["steps"], 2 * first, "steps of a second epoch")
+    expect_equal(json.loads(cli.good(*resume, "--steps", str(2 * first + 3)))["steps"], 2 * first + 3, "more steps")
+
+
+def test_finetune_with_dropout_of_lora(cli):
+    model = write_model(cli.folder / "dropout_model")
+    data = cli.write(TEXT)
+    outs = [cli.new_path() for _ in range(3)]
+    for out, share in zip(outs, ("0", "0.3", "0.3")):
+        cli.good(*finetune(model, data, out, "--lora", "2", "--lora-dropout", share, "--json"))
+    expect_equal(losses_of(outs[1]), losses_of(outs[2]), "losses of two runs of one seed")
+    expect(losses_of(outs[0]) != losses_of(outs[1]), "dropout changes no loss")
+    cli.bad(
+        *finetune(model, data, cli.new_path(), "--lora-dropout", "0.1"),
+        status=2,
+        message="--lora-dropout needs --lora",
+    )
+
+
+def test_finetune_on_a_folder(cli):
+    model = write_model(cli.folder / "folder_data_model")
+    folder = cli.folder / "texts"
+    (folder / "more").mkdir(parents=True)
+    (folder / "a.txt").write_text(TEXT)
+    (folder / "b.jsonl").write_text(json.dumps({"text": "plain words"}) + "\n")
+    (folder / "more" / "c.md").write_text(TEXT[3:])
+    (folder / "picture.png").write_bytes(b"\x89PNG")
+    joined = cli.write("".join(json.dumps({"text": text}) + "\n" for text in (TEXT, "plain words", TEXT[3:])), ".jsonl")
+    outs = [cli.new_path() for _ in range(2)]
+    for out, data in zip(outs, (folder, joined)):
+        cli.good(*finetune(model, data, out, "--json"))
+    expect_equal(losses_of(outs[0]), losses_of(outs[1]), "losses of a folder and of its texts in one file")
+    empty = cli.folder / "no_texts"
+    empty.mkdir()
+    cli.bad(*finetune(model, empty, cli.new_path()), status=1, message="has no .txt, .md or .jsonl file")

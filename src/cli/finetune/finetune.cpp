@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <numbers>
 
 #include <fulgurite/fulgurite.h>
 #include <fulgurite/hub.h>
@@ -40,6 +41,14 @@ std::string checksum_of(const hub::TrainingData& data) {
   return checksum({{"tokens", tensor(data.tokens)}, {"targets", tensor(data.targets)}});
 }
 
+// The part of the highest rate that a step has.
+double rate_factor(const std::string& schedule, int64_t step, int64_t warmup, int64_t steps) {
+  if (step < warmup) return static_cast<double>(step + 1) / static_cast<double>(warmup + 1);
+  if (schedule == "constant") return 1;
+  const double progress = std::min(1.0, static_cast<double>(step - warmup) / static_cast<double>(steps - warmup));
+  return schedule == "linear" ? 1 - progress : 0.5 * (1 + std::cos(std::numbers::pi * progress));
+}
+
 class FineTuning {
  public:
   explicit FineTuning(const FinetuneSettings& settings)
@@ -47,6 +56,7 @@ class FineTuning {
     const hub::TrainingData data = hub::read_training_data(s_.data, tokenizer_);
     data_checksum_ = checksum_of(data);
     data_.emplace(data, s_.length, static_cast<uint64_t>(s_.seed));
+    steps_ = s_.epochs > 0 ? steps_of_epochs() : s_.steps;
     if (!s_.eval_data.empty()) eval_ = hub::read_training_data(s_.eval_data, tokenizer_);
     make_model();
     optimizer_.emplace(nn::parameters(model_), optim::AdamWOptions{.lr = s_.lr, .weight_decay = s_.weight_decay});
@@ -61,13 +71,13 @@ class FineTuning {
     if (state) resume_metrics();
     else metrics_.start(metrics_path());
     progress_.line(text::cat(data_->blocks(), " rows of ", s_.length, " tokens"));
-    if (state) progress_.line(text::cat("continuing from step ", step_, " of ", s_.steps));
+    if (state) progress_.line(text::cat("continuing from step ", step_, " of ", steps_));
   }
 
   int run() {
     catch_stop_signals();
     const auto whole_step = jit([this](Tensor tokens, Tensor targets) { return train_step(tokens, targets); });
-    for (; step_ < s_.steps && stop_signal() == 0 && !is_ended_early(); finish_step()) {
+    for (; step_ < steps_ && stop_signal() == 0 && !is_ended_early(); finish_step()) {
       if (s_.accumulate > 1) {
         loss_ = step_of_batches();
       } else {
@@ -78,7 +88,7 @@ class FineTuning {
         throw UserError(text::cat("the loss is not finite at step ", step_, "; a smaller --lr may help"));
       schedule_->step();
     }
-    const bool is_interrupted = step_ < s_.steps && !is_ended_early();
+    const bool is_interrupted = step_ < steps_ && !is_ended_early();
     if (!is_interrupted && s_.eval_every == 0) evaluate();
     save_state(is_interrupted || s_.checkpoint_every > 0);
     save(s_.out);
@@ -93,7 +103,8 @@ class FineTuning {
     manual_seed(static_cast<uint64_t>(s_.seed));
     if (s_.lora == 0) return refuse_codes();
     weights_checksum_ = checksum(nn::state_dict(model_));
-    model_ = hub::with_lora(model_, {.rank = s_.lora, .alpha = s_.alpha, .targets = listed(s_.targets)});
+    model_ = hub::with_lora(model_,
+                            {.rank = s_.lora, .alpha = s_.alpha, .targets = listed(s_.targets), .dropout = s_.dropout});
   }
   // A folder whose weights are codes.
   void refuse_codes() {
@@ -102,8 +113,9 @@ class FineTuning {
         throw UserError(text::cat("\"", s_.model, "\" has weights of few bits, which are not trained; use --lora"));
   }
   void make_schedule() {
-    schedule_.emplace(*optimizer_,
-                      optim::CosineOptions{.warmup = s_.warmup, .steps = std::max(s_.steps, s_.warmup + 1)});
+    schedule_.emplace(*optimizer_, [this](int64_t step) {
+      return rate_factor(s_.schedule, step, s_.warmup, std::max(steps_, s_.warmup + 1));
+    });
   }
 
   static Tensor loss_of(hub::CausalLM model, Tensor tokens, Tensor targets) { return model.loss(tokens, targets); }
@@ -141,6 +153,11 @@ class FineTuning {
     return total / static_cast<double>(s_.accumulate);
   }
 
+  // The last step may learn rows of the next epoch too.
+  int64_t steps_of_epochs() const {
+    const int64_t rows = s_.epochs * data_->blocks();
+    return (rows + rows_of_step() - 1) / rows_of_step();
+  }
   int64_t rows_of_step() const { return s_.accumulate * s_.batch; }
   double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
   double tokens_per_second() const {
@@ -151,8 +168,8 @@ class FineTuning {
     ++step_;
     const double rate = tokens_per_second();
     metrics_.add_training(step_, loss_, rate);
-    const auto left = static_cast<double>((s_.steps - step_) * rows_of_step() * s_.length);
-    progress_.step(step_, s_.steps, loss_, rate, left / std::max(rate, 1e-9), step_ % 10 == 0 || step_ == 1);
+    const auto left = static_cast<double>((steps_ - step_) * rows_of_step() * s_.length);
+    progress_.step(step_, steps_, loss_, rate, left / std::max(rate, 1e-9), step_ % 10 == 0 || step_ == 1);
     if (s_.eval_every > 0 && step_ % s_.eval_every == 0) evaluate();
     if (s_.checkpoint_every > 0 && step_ % s_.checkpoint_every == 0) save_state(true);
   }
@@ -173,7 +190,7 @@ class FineTuning {
     nn::train(model_);
     eval_loss_ = total / static_cast<double>(sampler.blocks());
     metrics_.add_validation(step_, eval_loss_, tokens_per_second());
-    progress_.line(text::cat("step ", step_, "/", s_.steps, " validation loss ", json::number(eval_loss_)));
+    progress_.line(text::cat("step ", step_, "/", steps_, " validation loss ", json::number(eval_loss_)));
     compare_with_best();
   }
   void compare_with_best() {
@@ -258,8 +275,8 @@ class FineTuning {
       progress_.line(
           text::cat("ended early: the lowest validation loss is ", json::number(best_.loss), " of step ", best_.step));
     if (is_interrupted)
-      progress_.line(text::cat("stopped at step ", step_, " of ", s_.steps,
-                               "; continue with: fulgurite finetune --out ", shell_word(s_.out), " --resume"));
+      progress_.line(text::cat("stopped at step ", step_, " of ", steps_, "; continue with: fulgurite finetune --out ",
+                               shell_word(s_.out), " --resume"));
   }
 
   using Clock = std::chrono::steady_clock;
@@ -268,7 +285,7 @@ class FineTuning {
   hub::CausalLM model_;
   std::optional<hub::BlockSampler> data_;
   std::optional<optim::AdamW> optimizer_;
-  std::optional<optim::CosineSchedule> schedule_;
+  std::optional<optim::LambdaLR> schedule_;
   hub::TrainingData eval_;
   RunFolder folder_;
   Progress progress_;
@@ -276,7 +293,7 @@ class FineTuning {
   decltype(jit(loss_of)) compiled_ = jit(loss_of, {.autocast = s_.autocast()});
   const Clock::time_point begin_ = Clock::now();
   std::string data_checksum_, weights_checksum_;
-  int64_t step_ = 0, first_ = 0;
+  int64_t steps_ = 0, step_ = 0, first_ = 0;
   double loss_ = NAN, eval_loss_ = NAN;
   BestLoss best_;
 };

@@ -1,6 +1,7 @@
 #include "hub/training/training_data.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <random>
 
 #include <fulgurite/error.h>
@@ -34,7 +35,7 @@ void append_end(TrainingData& data, const Tokenizer& tokenizer) {
 void append(TrainingData& to, const TrainingData& more) {
   to.tokens.insert(to.tokens.end(), more.tokens.begin(), more.tokens.end());
   to.targets.insert(to.targets.end(), more.targets.begin(), more.targets.end());
-  ++to.examples;
+  to.examples += std::max<int64_t>(more.examples, 1);
 }
 
 // A range of code points of a text.
@@ -105,6 +106,19 @@ TrainingData read_lines(const std::string& path, const Tokenizer& tokenizer) {
   return out;
 }
 
+// The files of a folder that have texts, in the order of their names.
+std::vector<std::string> text_files(const std::string& folder) {
+  std::vector<std::string> out;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    const std::string extension = entry.path().extension();
+    if (entry.is_regular_file() && (extension == ".txt" || extension == ".md" || extension == ".jsonl"))
+      out.push_back(entry.path());
+  }
+  std::sort(out.begin(), out.end());
+  if (out.empty()) throw UserError(text::cat("\"", folder, "\" has no .txt, .md or .jsonl file"));
+  return out;
+}
+
 }  // namespace
 
 TrainingData tokens_of_conversation(const std::vector<ChatMessage>& messages, const Tokenizer& tokenizer) {
@@ -124,6 +138,11 @@ TrainingData tokens_of_conversation(const std::vector<ChatMessage>& messages, co
 }
 
 TrainingData read_training_data(const std::string& path, const Tokenizer& tokenizer) {
+  if (std::filesystem::is_directory(path)) {
+    TrainingData out;
+    for (const std::string& file : text_files(path)) append(out, read_training_data(file, tokenizer));
+    return out;
+  }
   if (path.ends_with(".jsonl")) return read_lines(path, tokenizer);
   TrainingData out;
   try {

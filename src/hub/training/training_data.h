@@ -15,7 +15,8 @@ struct TrainingData {
 };
 
 /// Reads a file: .jsonl has an object a line with "text", with "prompt" and "completion" (the completion is learned),
-/// or with "messages" (the assistant's are learned); any other file is one text. UserError naming the line.
+/// or with "messages" (the assistant's are learned); any other file is one text. Of a folder, all .txt, .md and .jsonl
+/// files in it, in the order of their names. UserError naming the line.
 TrainingData read_training_data(const std::string& path, const Tokenizer& tokenizer);
 
 /// A conversation's tokens; those of the assistant's messages are learned. UserError if the chat template changes
