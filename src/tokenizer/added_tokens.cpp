@@ -86,6 +86,7 @@ AddedTokens::AddedTokens(const json::Node& list, const Normalizer* normalizer) {
 void AddedTokens::add(Index& index, std::string content, const AddedToken& token) {
   if (content.empty()) return;
   const auto first = static_cast<unsigned char>(content[0]);
+  if (!index.begins[first]) index.first_bytes += content[0];
   index.begins[first] = true;
   std::vector<Entry>& entries = index.entries[first];
   const auto is_shorter = [&](const Entry& entry) { return entry.content.size() < content.size(); };
@@ -103,20 +104,23 @@ const AddedToken* AddedTokens::find(std::string_view content) const {
   return at == tokens_.end() ? nullptr : &*at;
 }
 
+size_t AddedTokens::Index::next_begin(std::string_view text, size_t at) const {
+  if (first_bytes.size() <= 1)  // "<" of most tokenizers
+    return first_bytes.empty() ? text.size() : std::min(text.find(first_bytes[0], at), text.size());
+  while (at < text.size() && !begins[static_cast<unsigned char>(text[at])]) ++at;
+  return at;
+}
+
 const AddedTokens::Entry* AddedTokens::match(const Index& index, std::string_view text, size_t at) {
   for (const Entry& entry : index.entries[static_cast<unsigned char>(text[at])])
     if (text.compare(at, entry.content.size(), entry.content) == 0) return &entry;
   return nullptr;
 }
 
-void AddedTokens::split(const Index& index, const AlignedText& text, std::vector<Segment>& out) {
+void AddedTokens::split(const Index& index, const AlignedText& text, Segments& out) {
   const std::string_view all = text.text;
   size_t done = 0;
-  for (size_t at = 0; at < all.size();) {
-    if (!index.begins[static_cast<unsigned char>(all[at])]) {
-      ++at;
-      continue;
-    }
+  for (size_t at = 0; (at = index.next_begin(all, at)) < all.size();) {
     const Entry* found = match(index, all, at);
     if (found == nullptr) {
       ++at;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "io/json.h"
+#include "support/containers/small_vector.h"
 #include "tokenizer/aligned_text.h"
 #include "tokenizer/models/model.h"
 #include "tokenizer/normalizers/normalizer.h"
@@ -27,6 +28,8 @@ struct Segment {
   int64_t id = -1;
 };
 
+using Segments = SmallVector<Segment, 4>;
+
 /// The added tokens of a tokenizer. Those with is_normalized are found in the normalized text, in their normalized
 /// form.
 class AddedTokens {
@@ -38,8 +41,8 @@ class AddedTokens {
   AddedTokens(const json::Node& list, const Normalizer* normalizer);
 
   /// Appends the segments of a text: the longest token at the leftmost place first.
-  void split_raw(const AlignedText& text, std::vector<Segment>& out) const { split(raw_, text, out); }
-  void split_normalized(const AlignedText& text, std::vector<Segment>& out) const { split(normalized_, text, out); }
+  void split_raw(const AlignedText& text, Segments& out) const { split(raw_, text, out); }
+  void split_normalized(const AlignedText& text, Segments& out) const { split(normalized_, text, out); }
 
   const AddedToken* find(int64_t id) const;
   const AddedToken* find(std::string_view content) const;
@@ -54,9 +57,12 @@ class AddedTokens {
   struct Index {
     std::array<std::vector<Entry>, 256> entries;
     std::array<bool, 256> begins = {};  // true for the first bytes of contents
+    std::string first_bytes;
+    /// The next byte at or behind `at` that begins a content; the text's size if there is none.
+    size_t next_begin(std::string_view text, size_t at) const;
   };
   static const Entry* match(const Index& index, std::string_view text, size_t at);
-  static void split(const Index& index, const AlignedText& text, std::vector<Segment>& out);
+  static void split(const Index& index, const AlignedText& text, Segments& out);
   static void add(Index& index, std::string content, const AddedToken& token);
 
   std::vector<AddedToken> tokens_;

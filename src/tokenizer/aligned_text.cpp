@@ -6,6 +6,32 @@
 
 namespace fulgurite::tokenization {
 
+namespace {
+
+// As replace_all, for one byte, as the space that many tokenizers replace.
+AlignedText replace_byte(const AlignedText& text, char from, std::string_view to, Arena& arena) {
+  const std::string_view bytes = text.text;
+  const auto matches = static_cast<size_t>(std::count(bytes.begin(), bytes.end(), from));
+  if (matches == 0) return text;
+  const Arena::Room room = arena.make_room(bytes.size() + matches * (to.size() - 1));
+  size_t made = 0;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const Range origin = text.origin(i, i + 1);
+    if (bytes[i] != from) {
+      room.text[made] = bytes[i];
+      room.origins[made++] = origin;
+      continue;
+    }
+    for (const char c : to) {
+      room.text[made] = c;
+      room.origins[made++] = origin;
+    }
+  }
+  return {{room.text, made}, room.origins, text.base};
+}
+
+}  // namespace
+
 AlignedText AlignedText::part(size_t begin, size_t end) const {
   const std::string_view bytes = text.substr(begin, end - begin);
   if (origins != nullptr) return {bytes, origins + begin, begin < text.size() ? origins[begin].begin : base};
@@ -37,6 +63,7 @@ Arena::Room Arena::make_room(size_t size) {
 
 AlignedText replace_all(const AlignedText& text, std::string_view from, std::string_view to, Arena& arena) {
   const std::string_view bytes = text.text;
+  if (from.size() == 1) return replace_byte(text, from[0], to, arena);
   size_t matches = 0;
   for (size_t at = 0; !from.empty() && (at = bytes.find(from, at)) != bytes.npos; at += from.size()) ++matches;
   if (matches == 0) return text;

@@ -112,7 +112,7 @@ EncodedTokens Tokenizer::State::encode(std::string_view text) const {
   Arena arena;
   EncodedTokens out;
   out.reserve(text.size() / 4 + 4);
-  std::vector<Segment> raw, normalized;
+  Segments raw, normalized;
   added.split_raw({text, nullptr, 0}, raw);
   for (const Segment& segment : raw) {
     normalized.clear();
@@ -137,18 +137,23 @@ EncodedTokens Tokenizer::State::encode(std::string_view text) const {
 }
 
 void Tokenizer::State::encode_segment(const AlignedText& text, Arena& arena, EncodedTokens& out) const {
-  std::vector<AlignedText> words;
-  if (pre_tokenizer) pre_tokenizer->split(text, arena, words);
-  else if (!text.empty()) words.push_back(text);
   std::vector<Token> tokens;
-  for (const AlignedText& word : words) {
+  const auto encode_word = [&](const AlignedText& word) {
     tokens.clear();
+    tokens.reserve(word.text.size() / 4 + 4);
     model->tokenize(word.text, tokens);
     for (const Token& token : tokens) {
       const Range range = word.origin(token.begin, token.end);
       out.push_back({.id = token.id, .begin = range.begin, .end = range.end});
     }
+  };
+  if (!pre_tokenizer) {
+    if (!text.empty()) encode_word(text);
+    return;
   }
+  std::vector<AlignedText> words;
+  pre_tokenizer->split(text, arena, words);
+  for (const AlignedText& word : words) encode_word(word);
 }
 
 Tokenizer::Tokenizer(std::shared_ptr<const State> state) : state_(std::move(state)) {}
@@ -190,6 +195,8 @@ Encoding Tokenizer::State::encode_texts(const std::vector<std::string_view>& tex
   Encoding out;
   out.ids.reserve(tokens.size());
   out.offsets.reserve(tokens.size());
+  out.type_ids.reserve(tokens.size());
+  out.special_tokens_mask.reserve(tokens.size());
   for (const EncodedToken& token : tokens) {
     out.ids.push_back(token.id);
     out.offsets.emplace_back(token.begin, token.end);

@@ -1,3 +1,5 @@
+#include <thread>
+
 #include <fulgurite/error.h>
 
 #include "support/test.h"
@@ -36,6 +38,36 @@ TEST("long words are merged as short ones") {
   }
   expect_equal(tokens_of(tokenizer, text), expected);
   expect_equal(tokens_of(tokenizer, text + "b"), expected + "|b");
+}
+
+// A tokenizer remembers the division of words: more words than it has room for, from several threads.
+TEST("threads share the words that a tokenizer has divided") {
+  const std::string bpe = R"({"type": "BPE", "vocab": {"a": 0, "b": 1, "c": 2, "ab": 3, "bc": 4, "aa": 5},
+                              "merges": ["b c", "a b", "a a"]})";
+  const std::string unigram = R"({"type": "Unigram", "unk_id": 0, "vocab": [["?", 0], ["a", -1], ["b", -1.5], ["c", -2],
+                                  ["ab", -2], ["bc", -3.2], ["cab", -3.9]]})";
+  std::vector<std::string> words;
+  for (int number = 0; number < 3000; ++number) {
+    std::string word;
+    for (int rest = number + 1; rest > 0; rest /= 3) word += static_cast<char>('a' + rest % 3);
+    words.push_back(word);
+  }
+  for (const std::string& model : {bpe, unigram}) {
+    std::vector<std::string> expected;
+    for (const std::string& word : words) expected.push_back(tokens_of(with_model(model), word));
+    const Tokenizer shared = with_model(model);
+    std::vector<std::string> found[4];
+    std::vector<std::thread> threads;
+    for (auto& out : found)
+      threads.emplace_back([&] {
+        for (int round = 0; round < 3; ++round) {
+          out.clear();
+          for (const std::string& word : words) out.push_back(tokens_of(shared, word));
+        }
+      });
+    for (std::thread& thread : threads) thread.join();
+    for (const auto& out : found) expect(out == expected, model);
+  }
 }
 
 TEST("BPE writes unknown characters as bytes, or as unknown tokens that are fused") {

@@ -11,11 +11,14 @@
 #include "tokenizer/models/merge_table.h"
 #include "tokenizer/models/model.h"
 #include "tokenizer/models/split_points.h"
+#include "tokenizer/models/word_cache.h"
 #include "tokenizer/unicode.h"
 
 namespace fulgurite::tokenization {
 
 namespace {
+
+constexpr size_t usual_word = 32;  // bytes of a word for which memory is kept
 
 // Byte-pair encoding (Sennrich et al. 2016) of code points or of bytes.
 class Bpe : public Model {
@@ -37,6 +40,7 @@ class Bpe : public Model {
     if (has_bytes_) make_byte_vocabulary();
     read_merges(list_member(component, "merges"));
     find_whole_tokens();
+    cache_ = std::make_unique<WordCache>(vocabulary_.size());
     if (can_be_merged_in_parts()) split_points_.emplace(vocabulary_);
   }
 
@@ -67,13 +71,17 @@ class Bpe : public Model {
     const int64_t whole = find_word(word);
     if (whole >= 0 && is_whole_[static_cast<size_t>(whole)])
       return out.push_back({whole, begin, begin + static_cast<uint32_t>(word.size())});
+    if (cache_->append(word, begin, out)) return;
     symbols.clear();
+    symbols.reserve(std::min(word.size(), usual_word));
     divide(word, symbols);
     // Lengths are added up, as in the reference: behind a dropped code point, tokens begin too early.
+    const size_t before = out.size();
     for (const Symbol& symbol : symbols) {
       out.push_back({symbol.id, begin, begin + symbol.length});
       begin += symbol.length;
     }
+    cache_->keep(word, static_cast<uint32_t>(offset), std::span(out).subspan(before));
   }
 
   // Lengths are added up in the whole word if code points may be dropped.
@@ -216,6 +224,7 @@ class Bpe : public Model {
   std::array<int64_t, 128> ascii_ids_{};  // of the characters as tokens; -1: there is none
   std::vector<bool> is_whole_;
   std::optional<SplitPoints> split_points_;
+  std::unique_ptr<WordCache> cache_;  // of words that are not tokens
 };
 
 }  // namespace

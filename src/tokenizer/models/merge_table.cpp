@@ -12,25 +12,33 @@ namespace {
 constexpr size_t longest_scanned = 40;  // of longer words the pairs are in a heap
 constexpr uint32_t no_rank = std::numeric_limits<uint32_t>::max();
 
+// The ranks are apart from the results: the search of the lowest one reads vectors of them.
 void merge_by_scan(std::vector<Symbol>& symbols, const MergeTable& merges) {
-  MergeTable::Merge found[longest_scanned];  // by the left symbol
+  uint32_t ranks[longest_scanned], results[longest_scanned];  // by the left symbol
+  size_t count = symbols.size();
   const auto look_up = [&](size_t i) {
-    const MergeTable::Merge* merge = i + 1 < symbols.size() ? merges.find(symbols[i].id, symbols[i + 1].id) : nullptr;
-    found[i] = merge != nullptr ? *merge : MergeTable::Merge{0, no_rank, 0};
+    const MergeTable::Merge* merge = i + 1 < count ? merges.find(symbols[i].id, symbols[i + 1].id) : nullptr;
+    ranks[i] = merge != nullptr ? merge->rank : no_rank;
+    results[i] = merge != nullptr ? merge->result : 0;
   };
-  for (size_t i = 0; i < symbols.size(); ++i) look_up(i);
-  while (symbols.size() > 1) {
-    size_t best = 0;
-    for (size_t i = 1; i + 1 < symbols.size(); ++i)
-      if (found[i].rank < found[best].rank) best = i;
-    if (found[best].rank == no_rank) return;
-    symbols[best].id = found[best].result;
+  for (size_t i = 0; i < count; ++i) look_up(i);
+  while (count > 1) {
+    uint32_t lowest = no_rank;
+    for (size_t i = 0; i < count; ++i) lowest = std::min(lowest, ranks[i]);
+    if (lowest == no_rank) break;
+    const auto best = static_cast<size_t>(std::find(ranks, ranks + count, lowest) - ranks);
+    symbols[best].id = results[best];
     symbols[best].length += symbols[best + 1].length;
-    symbols.erase(symbols.begin() + static_cast<std::ptrdiff_t>(best + 1));
-    std::copy(found + best + 2, found + symbols.size() + 1, found + best + 1);
+    --count;
+    for (size_t i = best + 1; i < count; ++i) {
+      symbols[i] = symbols[i + 1];
+      ranks[i] = ranks[i + 1];
+      results[i] = results[i + 1];
+    }
     look_up(best);
     if (best > 0) look_up(best - 1);
   }
+  symbols.resize(count);
 }
 
 struct Candidate {

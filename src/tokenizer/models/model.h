@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "io/json.h"
+#include "tokenizer/models/short_text.h"
 
 namespace fulgurite::tokenization {
 
@@ -29,7 +30,7 @@ class Vocabulary {
       const Slot slot = slots_[at];
       if (slot.item < 0) return -1;
       const Item& item = items_[static_cast<size_t>(slot.item)];
-      if (slot.check == check_of(hash) && item.text == text) return item.id;
+      if (slot.check == check_of(hash) && is_equal(item.text, text)) return item.id;
     }
   }
   /// Null if there is no such id.
@@ -51,7 +52,6 @@ class Vocabulary {
     int32_t item = -1;
   };
   static uint32_t check_of(uint64_t hash) { return static_cast<uint32_t>(hash >> 32); }
-  static uint64_t hash_of(std::string_view text);
   void place(uint64_t hash, int32_t item);
   void grow();
 

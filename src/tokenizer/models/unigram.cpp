@@ -10,6 +10,7 @@
 #include "tokenizer/component_json.h"
 #include "tokenizer/models/model.h"
 #include "tokenizer/models/trie.h"
+#include "tokenizer/models/word_cache.h"
 #include "tokenizer/unicode.h"
 
 namespace fulgurite::tokenization {
@@ -35,27 +36,26 @@ class Unigram : public Model {
       min_score_ = std::min(min_score_, scores_.back());
     }
     trie_ = Trie(vocabulary_.all());
-    divisions_ = std::vector<std::atomic<Division>>(static_cast<size_t>(vocabulary_.end()));
+    cache_ = std::make_unique<WordCache>(vocabulary_.size());
+    is_whole_ = std::vector<std::atomic<bool>>(static_cast<size_t>(vocabulary_.end()));
     if (unknown_id_ >= static_cast<int64_t>(scores_.size()))
       throw UserError(text::cat("\"unk_id\" is ", unknown_id_, ", but there are ", scores_.size(), " tokens"));
   }
 
   void tokenize(std::string_view word, std::vector<Token>& out) const override {
     const int64_t whole = vocabulary_.find(word);
-    std::atomic<Division>* const known = whole < 0 ? nullptr : &divisions_[static_cast<size_t>(whole)];
-    if (known != nullptr && known->load(std::memory_order_relaxed) == Division::whole)
+    std::atomic<bool>* const is_whole = whole < 0 ? nullptr : &is_whole_[static_cast<size_t>(whole)];
+    if (is_whole != nullptr && is_whole->load(std::memory_order_relaxed))
       return out.push_back({whole, 0, static_cast<uint32_t>(word.size())});
+    if (cache_->append(word, 0, out)) return;
     const size_t before = out.size();
     divide(word, out);
-    if (known == nullptr || known->load(std::memory_order_relaxed) != Division::unknown) return;
-    const bool is_whole = out.size() == before + 1 && out.back().id == whole;
-    known->store(is_whole ? Division::whole : Division::parts, std::memory_order_relaxed);
+    if (is_whole != nullptr && out.size() == before + 1 && out.back().id == whole)
+      is_whole->store(true, std::memory_order_relaxed);
+    else cache_->keep(word, 0, std::span(out).subspan(before));
   }
 
  private:
-  /// The division of a token's own text, which most words of a text are: found when it is met first.
-  enum class Division : uint8_t { unknown, whole, parts };
-
   void divide(std::string_view word, std::vector<Token>& out) const {
     const Divisions best = best_divisions(word);
     SmallVector<Token, 16> reversed;
@@ -126,7 +126,9 @@ class Unigram : public Model {
   bool has_byte_fallback_;
   double min_score_ = std::numeric_limits<double>::infinity();
   Trie trie_;
-  mutable std::vector<std::atomic<Division>> divisions_;  // by token
+  // By token: true once its own text, as which most words of a text occur, was found not to be divided.
+  mutable std::vector<std::atomic<bool>> is_whole_;
+  std::unique_ptr<WordCache> cache_;  // of words that are divided
 };
 
 }  // namespace

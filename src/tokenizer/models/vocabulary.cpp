@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstring>
 
 #include <fulgurite/error.h>
 
@@ -14,21 +13,6 @@ namespace {
 constexpr int64_t max_id = 100'000'000;
 
 }  // namespace
-
-uint64_t Vocabulary::hash_of(std::string_view text) {
-  constexpr uint64_t factor = 0x9E3779B97F4A7C15U;
-  uint64_t hash = text.size() * factor;
-  const auto mix = [&](size_t bytes) {
-    uint64_t word = 0;
-    std::memcpy(&word, text.data(), bytes);
-    hash = (hash ^ word) * factor;
-    hash ^= hash >> 29;
-    text.remove_prefix(bytes);
-  };
-  while (text.size() >= sizeof(uint64_t)) mix(sizeof(uint64_t));
-  if (!text.empty()) mix(text.size());
-  return hash * factor ^ hash >> 32;
-}
 
 void Vocabulary::add(std::string text, int64_t id) {
   if (id < 0 || id > max_id)
