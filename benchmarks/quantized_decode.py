@@ -1,4 +1,5 @@
-"""Tokens a second of language models with weights of few bits, beside llama.cpp's: Qwen2-0.5B's shape, random weights.
+"""Tokens a second of language models beside llama.cpp, also with weights of few bits: random weights in Qwen2-0.5B's
+shape.
 
 usage: quantized_decode.py --bench BENCH_QUANTIZED_DECODE [--llama PYTHON] [--threads 1] [--rounds 3] [--tokens 32]
        [--prompt 512] [--only int8:f32,int4:f32]
@@ -14,7 +15,7 @@ import sys
 import tempfile
 
 OURS = [("f32", "f32"), ("bf16", "bf16"), ("int8", "f32"), ("int8", "bf16"), ("int4", "f32"), ("int4", "bf16")]
-THEIRS = ["q8_0", "q4_0"]
+THEIRS = ["bf16", "q8_0", "q4_0"]
 SHAPE = {"layers": 24, "width": 896, "heads": 14, "key_value_heads": 2, "hidden": 4864, "vocabulary": 151936}
 
 WRITE_GGUF = """
