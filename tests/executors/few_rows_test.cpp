@@ -67,6 +67,20 @@ TEST("a row of a matmul has the same bits beside any number of other rows") {
     }
 }
 
+// The kernels of several rows may differ in how they treat these.
+TEST("a row of subnormal numbers has the same bits beside any number of other rows") {
+  struct Sizes {
+    double x, w;
+  };
+  for (const Dtype dtype : {Dtype::f32, Dtype::bf16})
+    for (const auto [of_x, of_w] : {Sizes{1e-20, 1e-19}, Sizes{1e-19, 3e-19}, Sizes{5e-39, 1e10}, Sizes{5e-39, 1}}) {
+      const Tensor x = make({16, 100}, dtype, -of_x, of_x, 1), w = make({50, 100}, dtype, -of_w, of_w, 2);
+      const Tensor together = matmul(x, transpose(w, 0, 1));
+      for (const int64_t rows : {1, 2, 4, 8, 11})
+        expect(equal(matmul(narrow(x, 0, 2, rows), transpose(w, 0, 1)), narrow(together, 0, 2, rows)));
+    }
+}
+
 TEST("few rows may be parts of longer ones, and be added to a sum") {
   for (const Dtype dtype : {Dtype::f32, Dtype::bf16, Dtype::f16}) {
     const Tensor x = narrow(make({9, 90}, dtype, -1, 1, 1), 1, 3, 70),

@@ -13,14 +13,16 @@ bool has_pair_products() {
 #endif
 }
 
-bool pair_products_are_fast() {
+bool pair_products_are_halved() {
 #if defined(__x86_64__)
-  static const bool are_fast = has_pair_products() && (!__builtin_cpu_is("intel") || amx_is_usable());
-  return are_fast;
+  static const bool are_halved = __builtin_cpu_is("intel");
+  return are_halved;
 #else
   return false;
 #endif
 }
+
+bool pair_products_are_fast() { return has_pair_products() && (!pair_products_are_halved() || amx_is_usable()); }
 
 bool prefetches_few_rows([[maybe_unused]] int64_t bytes) {
 #if defined(__x86_64__)

@@ -185,14 +185,14 @@ void visit_codes(const CodeMatrix& matrix, const F& f) {
 }
 
 /// Computes a block of few rows with codes.
-template <class Products, class Element>
+template <class Products, class Element, class PackedProducts = Products>
 void multiply_code_rows(const GemmBlock& p) {
   const Typed<Element> t = typed<Element>(p);
   visit_codes(*p.codes, [&]<CodeKind kind>(std::integral_constant<CodeKind, kind>) {
     using Columns = CodeColumns<kind>;
     const Scratch<float> buffer(Columns::buffer_size(*p.codes));
     const Columns columns{p.codes, p.first_code_row, buffer.data()};
-    multiply_few_rows<Products>(
+    multiply_few_rows<Products, PackedProducts>(
         RowsToMultiply<Element, Columns>{t.a, p.a_row, columns, p.k}, p.m, p.n,
         [&](int64_t r, int64_t c, const float* sums, int64_t count) { finish_run(p, t, r, c, sums, count); });
   });

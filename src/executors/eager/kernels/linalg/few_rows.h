@@ -17,13 +17,35 @@ void multiply_few_rows(const GemmBlock&);
 
 namespace fulgurite::FULGURITE_KERNELS {
 
+/// Rows of packed tiles as they are, multiplied with columns as they are read. Products that convert both hide these
+/// members.
+template <class Element>
+struct UnconvertedTiles {
+  using Packed = Element;
+  static constexpr int parts_of_vector = 1;  // vectors that one is converted to, multiplied one after the other
+  /// Packs `count` elements as a vector of `step`, padded with zeros.
+  static void pack(const Element* from, int64_t count, int64_t step, Element* packed) {
+    std::copy_n(from, count, packed);
+    std::fill_n(packed + count, step - count, Element{});
+  }
+  template <class Vector>
+  FULGURITE_INLINE Vector factor(const Vector& column, std::integral_constant<int, 0>) {
+    return column;
+  }
+  /// The CPU's mode while the sums at an address are computed.
+  struct Mode {
+    explicit Mode(const Floats*) {}
+  };
+};
+
 /// Vectors of f32 products; of 16-bit numbers, widened.
 template <class Element>
-struct WideProducts {
+struct WideProducts : UnconvertedTiles<Element> {
   using Vector = Floats;
   static constexpr int64_t step = lanes;           // elements of a vector
   static constexpr int64_t vectors_together = 64;  // along K: those of eight rows stay in the first cache
   FULGURITE_INLINE Floats load_all(const Element* from) { return load(from); }
+  FULGURITE_INLINE Floats load_packed(const Element* from, std::integral_constant<int, 0>) { return load(from); }
   FULGURITE_INLINE Floats load_first(const Element* from, int64_t count) { return load_some(from, count); }
   FULGURITE_INLINE Floats add(const Floats& a, const Floats& b, const Floats& sum) { return multiply_add(a, b, sum); }
   /// Half of a group of codes, rounded to elements.
@@ -91,14 +113,11 @@ struct RowsToMultiply {
 
 /// packed[vector][row]: all vectors of `rows` rows, padded with zeros.
 template <class Products, int rows, class Element>
-void pack_vectors(const Element* from, int64_t stride, int64_t count, Element* packed) {
+void pack_vectors(const Element* from, int64_t stride, int64_t count, typename Products::Packed* packed) {
   constexpr int64_t step = Products::step;
   for (int64_t i = 0; i < count; i += step)
-    for (int r = 0; r < rows; ++r, packed += step) {
-      const int64_t some = std::min(step, count - i);
-      std::copy_n(from + r * stride + i, some, packed);
-      std::fill_n(packed + some, step - some, Element{});
-    }
+    for (int r = 0; r < rows; ++r, packed += step)
+      Products::pack(from + r * stride + i, std::min(step, count - i), step, packed);
 }
 
 /// Stops the compiler from loading a vector again for each of its uses: a tile has more products than loads fit beside.
@@ -118,6 +137,8 @@ template <class Products, class Element, class Columns, int... row, int... colum
                                                 std::integer_sequence<int, column...>) {
   using Vector = typename Products::Vector;
   using Unit = typename Columns::template Unit<Products>;
+  using First = std::integral_constant<int, 0>;
+  using Second = std::integral_constant<int, 1>;
   constexpr int64_t unit = Columns::template unit<Products>;
   constexpr int rows = sizeof...(row), columns = sizeof...(column);
   constexpr int64_t step = Products::step, advance = is_packed<rows> ? rows : 1;
@@ -127,31 +148,39 @@ template <class Products, class Element, class Columns, int... row, int... colum
     ((sum[r][column] = goes_on ? sums[column * rows + r] : Floats(0.f)), ...);
   };
   (start(row), ...);
+  const auto multiply = [&](const Vector(&vectors)[columns], const Element* from, const auto& load_row)
+      __attribute__((always_inline)) {
+    const auto multiply_part = [&](auto part) __attribute__((always_inline)) {
+      const decltype(Products::factor(vectors[0], part)) factors[columns] = {
+          Products::factor(vectors[column], part)...};
+      const auto multiply_row = [&](int r) __attribute__((always_inline)) {
+        auto x = load_row(from + r * row_distance, part);
+        keep_in_register(x);
+        ((sum[r][column] = Products::add(x, factors[column], sum[r][column])), ...);
+      };
+      (multiply_row(row), ...);
+    };
+    multiply_part(First());
+    if constexpr (Products::parts_of_vector == 2) multiply_part(Second());
+  };
+  const auto load_whole = [](const Element* from, auto part) __attribute__((always_inline)) {
+    if constexpr (is_packed<rows>) return Products::load_packed(from, part);
+    else return Products::load_all(from);
+  };
   int64_t i = 0;
   for (; i + unit <= t.count; i += unit) {
     if (is_packed<rows> || t.prefetches) (t.b.prefetch(columns + column, i), ...);
     const Unit units[columns] = {t.b.template unit_at<Products>(column, i)...};
-    const auto multiply_vectors = [&]<int v>(std::integral_constant<int, v> which) __attribute__((always_inline)) {
-      const Vector values[columns] = {units[column].vector(which)...};
-      const auto multiply = [&](int r) __attribute__((always_inline)) {
-        Vector x = Products::load_all(t.a + (i + v * step) * advance + r * row_distance);
-        keep_in_register(x);
-        ((sum[r][column] = Products::add(x, values[column], sum[r][column])), ...);
-      };
-      (multiply(row), ...);
-    };
-    multiply_vectors(std::integral_constant<int, 0>());
-    if constexpr (unit > step) multiply_vectors(std::integral_constant<int, 1>());
+    multiply({units[column].vector(First())...}, t.a + i * advance, load_whole);
+    if constexpr (unit > step) multiply({units[column].vector(Second())...}, t.a + (i + step) * advance, load_whole);
   }
   if (i < t.count) {
     const int64_t some = t.count - i;
-    const Vector values[columns] = {t.b.template load_first<Products>(column, i, some)...};
-    const auto multiply = [&](int r) __attribute__((always_inline)) {
-      const Element* const from = t.a + i * advance + r * row_distance;
-      const Vector x = is_packed<rows> ? Products::load_all(from) : Products::load_first(from, some);
-      ((sum[r][column] = Products::add(x, values[column], sum[r][column])), ...);
+    const auto load_rest = [&](const Element* from, auto part) __attribute__((always_inline)) {
+      if constexpr (is_packed<rows>) return Products::load_packed(from, part);
+      else return Products::load_first(from, some);
     };
-    (multiply(row), ...);
+    multiply({t.b.template load_first<Products>(column, i, some)...}, t.a + i * advance, load_rest);
   }
   const auto finish = [&](int r) __attribute__((always_inline)) { ((sums[column * rows + r] = sum[r][column]), ...); };
   (finish(row), ...);
@@ -218,6 +247,7 @@ void dot_block(const RowsToMultiply<Element, Columns>& t, int64_t column_count, 
                        vectors_of_unit * Products::step;
   for (int64_t begin = 0; begin == 0 || begin < t.count; begin += most) {
     RowsToMultiply<Element, Columns> part = t.template part<rows>(begin, std::min(most, t.count - begin));
+    const typename Products::Mode mode(sums);
     int64_t column = 0;
     const auto tiles = [&]<int count>(std::integral_constant<int, count>) {
       for (; column_count - column >= count; column += count, part.b = part.b.from_column(count))
@@ -267,24 +297,31 @@ void for_each_row_tile(int64_t rows, const F& f) {
 }
 
 /// Calls put(r, c, sums, count) for each run of elements of the product of `rows` rows with `columns` rows of a matrix.
-/// A block of the matrix's rows is multiplied with all tiles of rows while it is in the cache.
-template <class Products, class Element, class Columns, class Put>
+/// A block of the matrix's rows is multiplied with all tiles of rows while it is in the cache. `PackedProducts` are
+/// those of packed tiles, with the same bits.
+template <class Products, class PackedProducts = Products, class Element, class Columns, class Put>
 void multiply_few_rows(const RowsToMultiply<Element, Columns>& t, int64_t rows, int64_t columns, const Put& put) {
   const int64_t row_size = (t.count + Products::step - 1) / Products::step * Products::step;
-  const Scratch<Element> packed(rows >= 4 ? rows * row_size : 0);
+  const Scratch<typename PackedProducts::Packed> packed(rows >= 4 ? rows * row_size : 0);
   for_each_row_tile(rows, [&]<int tile_rows>(int64_t row, std::integral_constant<int, tile_rows>, auto) {
     if constexpr (is_packed<tile_rows>)
-      pack_vectors<Products, tile_rows>(t.a + row * t.a_stride, t.a_stride, t.count, packed.data() + row * row_size);
+      pack_vectors<PackedProducts, tile_rows>(t.a + row * t.a_stride, t.a_stride, t.count,
+                                              packed.data() + row * row_size);
   });
   for (int64_t column = 0; column < columns; column += columns_together) {
     const int64_t some = std::min<int64_t>(columns_together, columns - column);
-    RowsToMultiply<Element, Columns> part = t;
-    part.b = t.b.block(column, some);
+    const Columns block = t.b.block(column, some);
     for_each_row_tile(rows, [&]<int tile_rows, int tile_columns>(int64_t row, std::integral_constant<int, tile_rows>,
                                                                  std::integral_constant<int, tile_columns>) {
       float sums[columns_together * tile_rows];
-      part.a = is_packed<tile_rows> ? packed.data() + row * row_size : t.a + row * t.a_stride;
-      dot_blocks<Products, tile_rows, tile_columns>(part, some, sums);
+      if constexpr (is_packed<tile_rows>) {
+        const RowsToMultiply<typename PackedProducts::Packed, Columns> part{packed.data() + row * row_size, t.a_stride,
+                                                                            block, t.count, t.prefetches};
+        dot_blocks<PackedProducts, tile_rows, tile_columns>(part, some, sums);
+      } else {
+        const RowsToMultiply<Element, Columns> part{t.a + row * t.a_stride, t.a_stride, block, t.count, t.prefetches};
+        dot_blocks<Products, tile_rows, tile_columns>(part, some, sums);
+      }
       for (int r = 0; r < tile_rows; ++r) put(row + r, column, sums + r * columns_together, some);
     });
   }
