@@ -62,6 +62,7 @@ struct PairProducts : UnconvertedTiles<BFloat16> {
   }
 };
 
+#if defined(__AVX512BF16__)
 /// The same bits by two products of f32 for each pair, with rows that are converted once: for CPUs that begin a
 /// vdpbf16ps every second cycle.
 struct HalvesProducts : PairProducts {
@@ -82,7 +83,6 @@ struct HalvesProducts : PairProducts {
     return half_of(column, part);
   }
   FULGURITE_INLINE Floats add(const Floats& a, const Floats& b, const Floats& sum) { return multiply_add(a, b, sum); }
-#if defined(__AVX512BF16__)
   /// Subnormal numbers are zeros, as for vdpbf16ps. The products read memory after the mode is set, and the sums are in
   /// memory before it is left.
   class Mode {
@@ -103,8 +103,8 @@ struct HalvesProducts : PairProducts {
     const Floats* sums_;
     unsigned before_;
   };
-#endif
 };
+#endif
 
 template <class PackedProducts>
 void multiply_rows(const GemmBlock& p, const Typed<BFloat16>& t) {
@@ -119,7 +119,10 @@ void multiply_rows(const GemmBlock& p, const Typed<BFloat16>& t) {
 void multiply_few_rows(const GemmBlock& p) {
   const Typed<BFloat16> t = typed<BFloat16>(p);
   if (p.codes != nullptr || has_few_rows(p)) {
-    codegen::pair_products_are_halved() ? multiply_rows<HalvesProducts>(p, t) : multiply_rows<PairProducts>(p, t);
+#if defined(__AVX512BF16__)
+    if (codegen::pair_products_are_halved()) return multiply_rows<HalvesProducts>(p, t);
+#endif
+    multiply_rows<PairProducts>(p, t);
   } else {
     multiply_few_rows<PairProducts>(RowsToMultiply<BFloat16>{t.b, p.b_column, {t.a, p.a_row}, p.k, p.prefetches}, 1,
                                     p.m, [&](int64_t, int64_t row, const float* sums, int64_t count) {
