@@ -193,7 +193,7 @@ void multiply_code_rows(const GemmBlock& p) {
     const Scratch<float> buffer(Columns::buffer_size(*p.codes));
     const Columns columns{p.codes, p.first_code_row, buffer.data()};
     multiply_few_rows<Products, PackedProducts>(
-        RowsToMultiply<Element, Columns>{t.a, p.a_row, columns, p.k}, p.m, p.n,
+        RowsToMultiply<Element, Columns>{t.a, p.a_row, columns, p.k, p.prefetches}, p.m, p.n,
         [&](int64_t r, int64_t c, const float* sums, int64_t count) { finish_run(p, t, r, c, sums, count); });
   });
 }
