@@ -13,15 +13,12 @@
 namespace fulgurite::FULGURITE_KERNELS {
 namespace {
 
-/// The second numbers of a vector of pairs, and the first ones, as f32.
-FULGURITE_INLINE Floats half_of(const Ints& pairs, std::integral_constant<int, 0>) {
-  return from_bits(pairs & Ints((int)0xffff0000U));
-}
-FULGURITE_INLINE Floats half_of(const Ints& pairs, std::integral_constant<int, 1>) {
-  return from_bits(shift_left(pairs, 16));
-}
-using Second = std::integral_constant<int, 0>;
-using First = std::integral_constant<int, 1>;
+// The upper half of a pair is its second number. vdpbf16ps adds its product first.
+using Upper = std::integral_constant<int, 0>;
+using Lower = std::integral_constant<int, 1>;
+/// One half of each pair of a vector, as f32.
+FULGURITE_INLINE Floats half_of(const Ints& pairs, Upper) { return from_bits(pairs & Ints((int)0xffff0000U)); }
+FULGURITE_INLINE Floats half_of(const Ints& pairs, Lower) { return from_bits(shift_left(pairs, 16)); }
 
 /// Vectors of thirty-two bf16.
 struct PairProducts : UnconvertedTiles<BFloat16> {
@@ -40,8 +37,8 @@ struct PairProducts : UnconvertedTiles<BFloat16> {
     sum.part[0] = (FloatPart)_mm512_dpbf16_ps((__m512)sum.part[0], (__m512bh)a.part[0], (__m512bh)b.part[0]);
     return sum;
 #else
-    sum = multiply_add(half_of(a, Second()), half_of(b, Second()), sum);
-    return multiply_add(half_of(a, First()), half_of(b, First()), sum);
+    sum = multiply_add(half_of(a, Upper()), half_of(b, Upper()), sum);
+    return multiply_add(half_of(a, Lower()), half_of(b, Lower()), sum);
 #endif
   }
   /// A group of codes.
@@ -71,8 +68,8 @@ struct HalvesProducts : PairProducts {
   static constexpr int64_t vectors_together = 32;  // they take twice the memory
   static void pack(const BFloat16* from, int64_t count, int64_t step, float* packed) {
     const Ints pairs = count == step ? load_all(from) : load_first(from, count);
-    store(packed, half_of(pairs, Second()));
-    store(packed + lanes, half_of(pairs, First()));
+    store(packed, half_of(pairs, Upper()));
+    store(packed + lanes, half_of(pairs, Lower()));
   }
   template <int part>
   FULGURITE_INLINE Floats load_packed(const float* from, std::integral_constant<int, part>) {
