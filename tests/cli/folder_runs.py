@@ -24,9 +24,12 @@ def test_traces_of_model_folders(cli):
         forward = cli.good("trace", folder)
         expect(f"t_{name}" in forward, f"{family}: the trace does not name {name}:\n{forward[:2000]}")
         expect("augmented_forward_fn" not in cli.good("trace", folder, "--stage", "forward.0"), family)
-        expect("backward_fn" in cli.good("trace", folder, "--backward"), f"{family}: there is no backward")
+        expect(
+            "backward_fn" in cli.good("trace", folder, "--backward"),
+            f"{family}: trace --backward does not print the backward",
+        )
         expect("torch." in cli.good("trace", folder, "--associate"), f"{family}: no line has its forward operator")
-        expect("first call" in cli.good("explain", folder), f"{family}: explain")
+        expect("first call" in cli.good("explain", folder), f"{family}: explain does not name the first call")
 
 
 def test_costs_of_model_folders(cli):
@@ -38,7 +41,7 @@ def test_costs_of_model_folders(cli):
         fusions = json.loads(cli.good("examine", folder, "--json"))["fusions"]
         expect(fusions, f"{family}: there are no fusions")
         program = cli.good("repro", folder, "--fusion", fusions[0]["name"])
-        expect("int main()" in program, f"{family}: the fusion is no program:\n{program[:500]}")
+        expect("int main()" in program, f"{family}: repro does not write a program:\n{program[:500]}")
     folder = cli.folder / "examined_other"
     folder.mkdir()
     (folder / "config.json").write_text('{"model_type": "steam"}')
