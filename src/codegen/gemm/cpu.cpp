@@ -15,8 +15,7 @@ bool has_pair_products() {
 
 bool pair_products_are_halved() {
 #if defined(__x86_64__)
-  static const bool are_halved = __builtin_cpu_is("intel");
-  return are_halved;
+  return __builtin_cpu_is("intel");
 #else
   return false;
 #endif

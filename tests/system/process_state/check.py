@@ -31,7 +31,6 @@ ALLOWED = [
     ("fulgurite::implementation_of(*)::*", "the functions of a captured backward"),
     ("fulgurite::codegen::amx_is_usable()::is_usable", "a property of the CPU"),
     ("fulgurite::codegen::has_pair_products()::has_them", "a property of the CPU"),
-    ("fulgurite::codegen::pair_products_are_fast()::are_fast", "a property of the CPU"),
     ("fulgurite::fused_gemm::(anonymous namespace)::profitable_sizes(*)::has", "a property of the CPU"),
     ("fulgurite::engine()::one", "oneDNN's handle of the CPU"),
     ("fulgurite::unknown_environment_variables*::unknown", "the environment at the first look"),
