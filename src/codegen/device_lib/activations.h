@@ -12,12 +12,12 @@ inline constexpr double tanh_cubic = 0.044715;
 /// x times the normal distribution's cumulative probability at x, from the tail on either side, so that nothing
 /// cancels.
 FULGURITE_INLINE Floats gelu(const Floats& x) {
-  const Floats size = lesser_or_second(Floats(15.f), abs(x)), lost = times_tail(size, normal_tail(size));
+  const Floats size = tail_argument(x), lost = times_tail(size, normal_tail(size));
   const Floats below = select(x == Floats(-__builtin_inff()), Floats(__builtin_nanf("")), -lost);
   return select(x < Floats(0.f), below, x - lost);
 }
 FULGURITE_INLINE Floats gelu_backward(const Floats& g, const Floats& x) {
-  const NormalTail normal = normal_tail(lesser_or_second(Floats(15.f), abs(x)));
+  const NormalTail normal = normal_tail(tail_argument(x));
   const Floats tail = times_tail(Floats(1.f), normal);
   const Floats cumulative = select(x < Floats(0.f), tail, Floats(1.f) - tail);
   return g * multiply_add(x, bell_of(normal) * Floats(inverse_sqrt_2_pi), cumulative);

@@ -18,7 +18,7 @@ FULGURITE_INLINE Floats exp_tail(const Floats& r) {
 struct ExpParts {
   Floats fraction, shifted, n;  // e^x = scale(fraction, shifted, n), the fraction in [0.7, 1.42]
 };
-/// For x in [-120, 89], or NaN.
+/// For x in [-361, 89], or NaN.
 FULGURITE_INLINE ExpParts exp_parts(const Floats& x) {
   const Floats shifted = multiply_add(x, Floats(1.44269504088896341f), Floats(0x1.8p23f));
   const Floats n = integer_of(shifted);
@@ -33,12 +33,15 @@ FULGURITE_INLINE Floats exp_in_range(const Floats& x) {
   return scale(parts.fraction, parts.shifted, parts.n);
 }
 /// e^x for x <= 89, or NaN.
-FULGURITE_INLINE Floats exp_of_small(const Floats& x) { return exp_in_range(greater_or_second(Floats(-104.f), x)); }
+FULGURITE_INLINE Floats exp_of_small(const Floats& x) {
+  return exp_in_range(select(x < Floats(-104.f), Floats(zero_power * 0.69314718f), x));
+}
 FULGURITE_INLINE Floats exp(const Floats& x) { return exp_of_small(lesser_or_second(Floats(89.f), x)); }
 
 /// 2^f for |f| <= 1/2 is a polynomial in f, off by 7e-9.
 FULGURITE_INLINE Floats exp2(const Floats& argument) {
-  const Floats x = greater_or_second(Floats(-151.f), lesser_or_second(Floats(129.f), argument));
+  const Floats below = lesser_or_second(Floats(129.f), argument);
+  const Floats x = select(below < Floats(-150.f), Floats(zero_power), below);
   const Floats shifted = with_integer_bits(x);
   const Floats n = integer_of(shifted), f = x - n;
   Floats p = multiply_add(f, Floats(1.5455174e-4f), Floats(1.3385492e-3f));
@@ -166,7 +169,13 @@ FULGURITE_INLINE Floats erf(const Floats& x) {
 struct NormalTail {
   Floats ratio, growth, shifted, n;
 };
-/// For y from 0 to 15, or NaN. The ratio (Mills') is a polynomial of (y - 2.5) / (y + 2.5), with a relative error of
+/// The argument of normal_tail for |x|: 0 remains of tail and bell past 14.5.
+FULGURITE_INLINE Floats tail_argument(const Floats& x) {
+  constexpr float no_tail = zero_power < -256 ? 27 : 18.75f;  // e^(-y^2 / 2) is about 2^zero_power
+  const Floats size = abs(x);
+  return select(size > Floats(14.5f), Floats(no_tail), size);
+}
+/// For y from 0 to 27, or NaN. The ratio (Mills') is a polynomial of (y - 2.5) / (y + 2.5), with a relative error of
 /// 1e-8 up to 4, 1e-5 beyond.
 FULGURITE_INLINE NormalTail normal_tail(const Floats& y) {
   // y^2 in two parts, the first exact: the square of y rounded to 12 bits.
@@ -205,7 +214,8 @@ FULGURITE_INLINE Floats times_tail(const Floats& factor, const NormalTail& x) {
 FULGURITE_INLINE Floats silu(const Floats& x) {
   // The exponent is applied last: e^x alone would be subnormal, and rounded, where the product is still a normal
   // number.
-  const Floats size = greater_or_second(Floats(-120.f), -abs(x));
+  const Floats below = -abs(x);  // 0 remains of its product past -110
+  const Floats size = select(below < Floats(-110.f), Floats(zero_power * 0.69314718f), below);
   const ExpParts e = exp_parts(size);
   const Floats above = select(x < Floats(0.f), scale(size * e.fraction, e.shifted, e.n), x);
   const Floats result = above / (Floats(1.f) + scale(e.fraction, e.shifted, e.n));

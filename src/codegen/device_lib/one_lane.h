@@ -92,7 +92,8 @@ FULGURITE_INLINE Floats greater_or_second(const Floats& a, const Floats& b) { re
 /// A number whose lowest bits hold the nearest integer, ties to even, up to 2^22.
 FULGURITE_INLINE Floats with_integer_bits(const Floats& x) { return x + Floats(0x1.8p23f); }
 FULGURITE_INLINE Floats integer_of(const Floats& with_bits) { return with_bits - Floats(0x1.8p23f); }
-/// x * 2^n for with_bits = with_integer_bits(n), n in [-252, 254]; rounded once.
+inline constexpr float zero_power = -254;  // a factor of `scale` is 0
+/// x * 2^n for with_bits = with_integer_bits(n), n in [-254, 254]; rounded once.
 FULGURITE_INLINE Floats scale(const Floats& x, const Floats& with_bits, const Floats&) {
   const Ints bits = bits_of(with_bits) - Ints(0x4b400000), half = shift_right_signed(bits, 1);
   return (x * from_bits(shift_left(half + Ints(127), 23))) * from_bits(shift_left(bits - half + Ints(127), 23));

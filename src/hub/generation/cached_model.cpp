@@ -11,13 +11,13 @@ namespace fulgurite::generation {
 namespace {
 
 constexpr int64_t min_capacity = 256;
-// Rows of one call of the model; fewer ones are padded, so that a prompt of any length requires four programs. Fewer
-// rows are computed if padding would reach beyond the longest text.
+constexpr int64_t row_unit = 64;
+// Rows of one call of the model, at most as many as fit: one, eight, or a multiple of 64. Fewer ones are padded, so that
+// prompts of all lengths require ten programs. Each call packs the weights again: a prompt is divided only if it has to.
 int64_t rows_for(int64_t remaining, int64_t room) {
-  int64_t rows = remaining > CachedModel::max_rows ? CachedModel::max_rows : 64;
-  if (remaining <= 8) rows = remaining == 1 ? 1 : 8;
-  while (rows > room && rows > 1) rows /= 8;
-  return rows;
+  const int64_t wanted = std::min(CachedModel::max_rows, (remaining + row_unit - 1) / row_unit * row_unit);
+  if (remaining > 8 && room >= row_unit) return std::min(wanted, room / row_unit * row_unit);
+  return remaining == 1 || room < 8 ? 1 : 8;
 }
 
 int64_t capacity_for(int64_t length) {

@@ -43,7 +43,7 @@ class ForwardWorker {
     float most[up_to(product_rows, lanes)] = {}, sum[up_to(product_rows, lanes)] = {};
     const BFloat16* query = call_.query.matrix<BFloat16>(matrix, s_.batch) + first * call_.query.row;
     const PairRows queries(query, call_.query.row, call_.query.column, rows, s_.features, rows_.data());
-    const int64_t key_count = call_.seen_by(first + rows - 1), depth = depth_of(s_.features);
+    const int64_t key_count = call_.seen_by_rows(matrix, first, rows), depth = depth_of(s_.features);
     for (int64_t k = 0; k < key_count; k += key_block) {
       const int64_t count = std::min(key_block, key_count - k);
       const PanelOperand<Pair> keys{keys_.data() + k * depth, panel, panel * depth};

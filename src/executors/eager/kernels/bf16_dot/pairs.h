@@ -86,7 +86,8 @@ FULGURITE_INLINE void store_rows(BFloat16* first, BFloat16* second, const Narrow
 
 /// 2^x for x <= 128, within a relative error of 1.5e-7; NaN for NaN.
 FULGURITE_INLINE Floats exp2_of_small(const Floats& argument) {
-  const Floats x = greater_or_second(Floats(-150.f), argument), whole = nearest_integer(x), r = x - whole;
+  const Floats x = select(argument < Floats(-150.f), Floats(zero_power), argument);
+  const Floats whole = nearest_integer(x), r = x - whole;
   Floats p = multiply_add(Floats(0.00132647271f), r, Floats(0.00967151265f));
   p = multiply_add(p, r, Floats(0.0555073374f));
   p = multiply_add(p, r, Floats(0.240222421f));

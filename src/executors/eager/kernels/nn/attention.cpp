@@ -52,7 +52,7 @@ class ForwardWorker {
     }
     const Element* query = call_.query.template matrix<Element>(matrix, s_.batch) + first * call_.query.row;
     const LeftRows<Element> queries(query, call_.query.row, call_.query.column, rows, s_.features, rows_.data());
-    const int64_t key_count = call_.seen_by(first + rows - 1);
+    const int64_t key_count = call_.seen_by_rows(matrix, first, rows);
     for (int64_t k = 0; k < key_count; k += key_block) {
       const int64_t count = std::min(key_block, key_count - k);
       if (is_packed_) {

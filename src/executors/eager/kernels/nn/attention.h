@@ -123,6 +123,20 @@ struct AttentionCall {
   }
   /// The number of keys that a query sees.
   int64_t seen_by(int64_t position) const { return is_causal ? std::min(sizes.keys, position + 1) : sizes.keys; }
+  /// The number of keys up to the last one that some of these queries sees. A boolean mask may hide the others: those
+  /// past the tokens in a cache, or after the rows of a prompt.
+  int64_t seen_by_rows(int64_t matrix, int64_t first, int64_t rows) const {
+    int64_t seen = seen_by(first + rows - 1);
+    if (!mask || mask->dtype != Dtype::boolean) return seen;
+    const Boolean* const row = mask->matrix<Boolean>(matrix, sizes.batch) + first * mask->row;
+    const auto is_seen = [&](int64_t key) {
+      for (int64_t r = rows; r-- > 0;)
+        if (row[r * mask->row + key * mask->column].byte != 0) return true;
+      return false;
+    };
+    while (seen > 1 && !is_seen(seen - 1)) --seen;
+    return seen;
+  }
   /// Multiplications, approximately.
   int64_t work() const { return sizes.matrices * sizes.queries * sizes.keys * (sizes.features + sizes.value_features); }
 };
