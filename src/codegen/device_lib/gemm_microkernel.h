@@ -240,7 +240,16 @@ FULGURITE_INLINE void multiply_blocks(const GemmLaunch& launch, long first, long
                            });
             if (ends) unfinished = tile;
           } else {
-            multiply_tile<Unit>((FloatPart*)sums, left, (const IntPart*)right, steps, columns, begins);
+            // The lines of the panel to be multiplied next, a part of them for each of the first tiles.
+            constexpr long panel_lines = tiles.slice_steps * vectors;
+            const char* ahead = (const char*)right;
+            if (below < vectors) {
+              if (panel + 1 < last_panel) ahead += launch.slices * panel_lines * 64;
+              else if (slice + 1 < launch.slices)
+                ahead = launch.right_panels + (first_panel * launch.slices + slice + 1) * panel_lines * 64;
+              ahead += below * tiles.slice_steps * 64;
+            }
+            multiply_tile<Unit>((FloatPart*)sums, left, (const IntPart*)right, steps, columns, begins, ahead);
             if (ends) finish_rows<Unit>(tile, 0, tiles.tile_rows, finish);
           }
           if (!is_done_at_once) sums += tile_vectors;

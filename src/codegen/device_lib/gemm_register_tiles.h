@@ -30,9 +30,10 @@ struct RowSums {
 };
 
 /// Adds a K block of a tile's left rows times some of a panel's rows to the sums, which are stored afterwards,
-/// unrounded, and, unless they begin here, loaded before.
+/// unrounded, and, unless they begin here, loaded before. Prefetches a line from `ahead` on with each step.
 template <class Unit, int registers>
-FULGURITE_INLINE void multiply_tile(FloatPart* sums, const int* left, const IntPart* right, long steps, bool begins) {
+FULGURITE_INLINE void multiply_tile(FloatPart* sums, const int* left, const IntPart* right, long steps, bool begins,
+                                    [[maybe_unused]] const char* ahead) {
   constexpr int panel_parts = Unit::tiles.panel_rows / part_lanes;
 #if defined(__AVX512F__)
 #define FULGURITE_EACH_ROW(of) of(0) of(1) of(2) of(3) of(4) of(5) of(6) of(7)
@@ -47,6 +48,10 @@ FULGURITE_INLINE void multiply_tile(FloatPart* sums, const int* left, const IntP
   const long row_parts = begins ? 0 : panel_parts;
   FULGURITE_EACH_ROW(FULGURITE_ROW_BEGIN)
   for (const int* const end = left + steps; left < end; ++left, right += panel_parts) {
+    if constexpr (Unit::prefetches_panels) {
+      __builtin_prefetch(ahead, 0, 2);
+      ahead += 64;
+    }
     const IntPart a = right[0], b = registers > 1 ? right[1] : a, c = registers > 2 ? right[2] : a;
     FULGURITE_EACH_ROW(FULGURITE_ROW_ADD)
   }
@@ -59,11 +64,11 @@ FULGURITE_INLINE void multiply_tile(FloatPart* sums, const int* left, const IntP
 /// Uses as many registers as the panel has rows for.
 template <class Unit>
 FULGURITE_INLINE void multiply_tile(FloatPart* sums, const int* left, const IntPart* right, long steps, long columns,
-                                    bool begins) {
+                                    bool begins, const char* ahead) {
   constexpr int panel_parts = Unit::tiles.panel_rows / part_lanes;
-  if (panel_parts > 2 && columns > 2 * part_lanes) multiply_tile<Unit, 3>(sums, left, right, steps, begins);
-  else if (columns > part_lanes) multiply_tile<Unit, 2>(sums, left, right, steps, begins);
-  else multiply_tile<Unit, 1>(sums, left, right, steps, begins);
+  if (panel_parts > 2 && columns > 2 * part_lanes) multiply_tile<Unit, 3>(sums, left, right, steps, begins, ahead);
+  else if (columns > part_lanes) multiply_tile<Unit, 2>(sums, left, right, steps, begins, ahead);
+  else multiply_tile<Unit, 1>(sums, left, right, steps, begins, ahead);
 }
 
 #endif

@@ -34,8 +34,11 @@ struct Unit {
   using Registers = VectorRegisters;
   static constexpr bool is_amx = false;
 #if defined(__AVX512F__)
+  // On Intel's CPUs, which use this, the next panel comes from the third-level cache too late.
+  static constexpr bool prefetches_panels = true;
   static constexpr GemmTiles tiles = wide_single_tiles;
 #else
+  static constexpr bool prefetches_panels = false;
   static constexpr GemmTiles tiles = narrow_single_tiles;
 #endif
 
@@ -80,7 +83,7 @@ struct Unit<BFloat16> {
   static constexpr GemmTiles tiles = amx_tiles;
 #else
   using Registers = VectorRegisters;
-  static constexpr bool is_amx = false;
+  static constexpr bool is_amx = false, prefetches_panels = false;
   static constexpr GemmTiles tiles = pair_tiles;
 #endif
 

@@ -33,6 +33,14 @@ int64_t max_slice_depth(int64_t depth, const kernels::GemmTiles& tiles) {
   return depth <= whole ? whole : int64_t{tiles.several_steps} * tiles.step_depth;
 }
 
+// The maximum of K blocks that are packed at a time. Of single numbers, those of a block's left rows stay in an L2 cache
+// of 1 MB; pairs pass through it in half of the bytes.
+int64_t max_slices(int64_t depth, const kernels::GemmTiles& tiles) {
+  constexpr int64_t max_of_singles = 8;
+  const int64_t fitting = tiles.packed_numbers / (block_columns * max_slice_depth(depth, tiles));
+  return tiles.step_depth == 1 ? std::min(fitting, max_of_singles) : fitting;
+}
+
 char* moved(const void* data, int64_t elements, Dtype dtype) {
   return const_cast<char*>(static_cast<const char*>(data)) + elements * size_of(dtype);
 }
@@ -49,9 +57,7 @@ class GemmRun {
         slices_(std::max<int64_t>(1, divide_up(call.depth, max_slice_depth(call.depth, tiles_)))),
         slice_(std::max<int64_t>(1, divide_up(divide_up(call.depth, slices_), int64_t{16} * tiles_.step_depth)) * 16 *
                tiles_.step_depth),
-        slices_at_once_(divide_up(
-            slices_,
-            divide_up(slices_, tiles_.packed_numbers / (block_columns * max_slice_depth(call.depth, tiles_))))) {}
+        slices_at_once_(divide_up(slices_, divide_up(slices_, max_slices(call.depth, tiles_)))) {}
 
   // Divides the right rows and K into parts that are packed at a time.
   void run() {
