@@ -75,6 +75,12 @@ constexpr Case cases[] = {
     {"one_row", Layout::nt, 1, 3072, 768},
     {"head65", Layout::nt, 2048, 65, 384},
     {"dx_head65", Layout::nn, 2048, 384, 65},
+    {"lora_down", Layout::nt, 1024, 16, 576},
+    {"lora_up", Layout::nt, 1024, 576, 16},
+    {"lora_dx_down", Layout::nn, 1024, 576, 16},
+    {"lora_dx_up", Layout::nn, 1024, 16, 576},
+    {"lora_dw_down", Layout::tn, 16, 576, 1024},
+    {"lora_dw_up", Layout::tn, 576, 16, 1024},
 };
 
 const void* data_of(const Tensor& t) { return t.impl()->data(); }

@@ -314,8 +314,8 @@ FULGURITE_INLINE Floats sqrt(const Floats& x) {
 /// A number whose lowest bits hold the nearest integer, ties to even, up to 2^22.
 FULGURITE_INLINE Floats with_integer_bits(const Floats& x) { return x + Floats(0x1.8p23f); }
 FULGURITE_INLINE Floats integer_of(const Floats& with_bits) { return with_bits - Floats(0x1.8p23f); }
-/// Of numbers up to 2^100, 2^zero_power times them is 0. Intel's CPUs compute this 0 in the time of other products, and
-/// take 70 times as long where a result underflows.
+/// 2^zero_power times a number up to 2^100 is 0. Intel's CPUs compute this 0 in the time of other products, and take 70
+/// times as long where a result underflows.
 #if defined(__AVX512F__)
 inline constexpr float zero_power = -520;
 #else

@@ -17,12 +17,15 @@ struct Sizes {
   int64_t rows, columns, depth;  // at least
   int64_t max_depth = std::numeric_limits<int64_t>::max();
 
-  bool hold(int64_t m, int64_t n, int64_t k) const { return m >= rows && n >= columns && k >= depth && k <= max_depth; }
+  bool hold(int64_t m, int64_t n, int64_t k) const {
+    constexpr int64_t products = 64 * 64 * 64;
+    return m >= rows && n >= columns && k >= depth && k <= max_depth && m * n * k >= products;
+  }
 };
 // Measured with benchmarks/gemm.cpp: with fewer rows, packing the right operand dominates; with a small K or few
 // columns, the work per tile does.
 constexpr Sizes pairs{1024, 128, 256};  // bf16 with AVX-512 BF16
-constexpr Sizes converted{64, 64, 64};  // bf16 as f32 with AVX-512
+constexpr Sizes converted{64, 8, 8};    // bf16 as f32 with AVX-512; LoRA's products have 8 columns or a K of 8
 constexpr Sizes widened{64, 64, 64};    // 16 bits with AVX2, which oneDNN does not support
 // f32 with AVX2: on par if both operands are contiguous along K, else up to twice as fast
 constexpr Sizes singles{256, 128, 256, 4096};

@@ -33,8 +33,8 @@ int64_t max_slice_depth(int64_t depth, const kernels::GemmTiles& tiles) {
   return depth <= whole ? whole : int64_t{tiles.several_steps} * tiles.step_depth;
 }
 
-// The maximum of K blocks that are packed at a time. Of single numbers, those of a block's left rows stay in an L2 cache
-// of 1 MB; pairs pass through it in half of the bytes.
+// The maximum of K blocks that are packed at a time. Those of a block's left rows stay in an L2 cache of 1 MB if they
+// are single numbers; pairs pass through it in half of the bytes.
 int64_t max_slices(int64_t depth, const kernels::GemmTiles& tiles) {
   constexpr int64_t max_of_singles = 8;
   const int64_t fitting = tiles.packed_numbers / (block_columns * max_slice_depth(depth, tiles));

@@ -12,8 +12,9 @@ namespace {
 
 constexpr int64_t min_capacity = 256;
 constexpr int64_t row_unit = 64;
-// Rows of one call of the model, at most as many as fit: one, eight, or a multiple of 64. Fewer ones are padded, so that
-// prompts of all lengths require ten programs. Each call packs the weights again: a prompt is divided only if it has to.
+// Rows of one call of the model, at most as many as fit: one, eight, or a multiple of 64. Fewer ones are padded, so
+// that prompts of all lengths require ten programs. Each call packs the weights again: a prompt is divided only if it
+// has to.
 int64_t rows_for(int64_t remaining, int64_t room) {
   const int64_t wanted = std::min(CachedModel::max_rows, (remaining + row_unit - 1) / row_unit * row_unit);
   if (remaining > 8 && room >= row_unit) return std::min(wanted, room / row_unit * row_unit);

@@ -120,7 +120,7 @@ struct PanelOperand {
 
 template <class T, bool transposed, class Factor>
 inline void multiply_rows(int64_t rows, int64_t columns, int64_t depth, const Factor* a, int64_t a_stride,
-                          PanelOperand<Factor> b, T* c, int64_t c_stride, bool accumulate) {
+                          const PanelOperand<Factor>& b, T* c, int64_t c_stride, bool accumulate) {
   for (; rows >= tile_rows; rows -= tile_rows) {
     row_tile<T, transposed, tile_rows>(columns, depth, a, a_stride, b.data, b.stride, b.panel_stride, c, c_stride,
                                        accumulate);
