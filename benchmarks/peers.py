@@ -95,7 +95,8 @@ def machine_limits(options):
     found = figures_of(
         [options.fulgurite, "bench", "limits", "--threads", str(options.threads)], TUNED, options.threads
     )
-    return {"f32": 1e9 * found["f32_gflops"], "bf16": 1e9 * found["bf16_gflops"], "memory": 1e9 * found["memory_gb_s"]}
+    figures = {"f32": "f32_gflops", "bf16": "bf16_gflops", "memory": "memory_gb_s", "read": "read_gb_s"}
+    return {limit: 1e9 * found[figure] for limit, figure in figures.items()}
 
 
 def min_ms(case, figure, dtype, limits, peers):
@@ -112,7 +113,7 @@ def min_ms(case, figure, dtype, limits, peers):
     if case == "decode":
         config = common.GPT["gpt124m"]
         weights = 12 * config["C"] ** 2 * config["L"] + config["V"] * config["C"]
-        return 1e3 * common.DECODE_N * weights * (4 if dtype == "f32" else 2) / limits["memory"]
+        return 1e3 * common.DECODE_N * weights * (4 if dtype == "f32" else 2) / limits["read"]
     return 1e3 * common.FUSION_BYTES[case] / limits["memory"]
 
 

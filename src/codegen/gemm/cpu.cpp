@@ -26,7 +26,7 @@ bool pair_products_are_fast() { return has_pair_products() && (!pair_products_ar
 bool prefetches_few_rows([[maybe_unused]] int64_t bytes) {
 #if defined(__x86_64__)
   constexpr int64_t megabyte = 1 << 20;
-  return bytes >= 2 * megabyte && __builtin_cpu_is("intel");
+  return bytes >= megabyte && __builtin_cpu_is("intel");
 #else
   return false;
 #endif
