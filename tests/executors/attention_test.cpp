@@ -121,6 +121,28 @@ TEST("masks of attention are added, or choose") {
   }
 }
 
+TEST("keys that a boolean mask hides from all queries change no bit") {
+  for (const Dtype dtype : {Dtype::f32, Dtype::f64, Dtype::bf16})
+    for (const int64_t queries : {1, 19})
+      for (const int64_t shown : {100, 512, 600}) {
+        const Operands o = operands(1, 2, queries, 700, 16, dtype, 1);
+        const auto attend = [&](int64_t keys) {
+          const Tensor mask = lt(reshape(arange(keys), {1, keys}), shown);
+          const auto [out, sums] = prims::scaled_dot_product_attention(o.query, narrow(o.key, 2, 0, keys),
+                                                                       narrow(o.value, 2, 0, keys), mask, false, 0.3);
+          return std::vector{elements(out), elements(sums)};
+        };
+        expect(attend(700) == attend(shown), "hidden keys give other bits");
+      }
+  for (const Dtype dtype : {Dtype::f32, Dtype::bf16}) {
+    const Operands o = operands(1, 2, 40, 60, 16, dtype);
+    const Tensor rows = reshape(arange(40), {40, 1}), keys = reshape(arange(60), {1, 60});
+    check(o, le(keys, rows), false);                                       // each query one key more
+    check(o, logical_and(le(keys, rows), gt(keys, sub(rows, 7))), false);  // a window
+    check(o, logical_and(le(keys, rows), ge(rows, 9)), false);             // the first tile of queries sees nothing
+  }
+}
+
 TEST("a head of key and value serves several of query") {
   for (const Dtype dtype : {Dtype::f32, Dtype::bf16}) {
     check(operands(2, 6, 33, 33, 16, dtype, 2), {}, true);

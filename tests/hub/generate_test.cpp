@@ -44,7 +44,7 @@ models::Llama lively_llama() {
 TEST("generated tokens are those of complete forward passes, for prompts of all kinds of lengths") {
   const models::Llama model = lively_llama();
   TokenGenerator generator(model);
-  for (const int64_t length : {1, 2, 8, 9, 65, 100, 300}) {
+  for (const int64_t length : {1, 2, 8, 9, 64, 65, 100, 300, 512, 513, 600}) {
     const std::vector<int64_t> prompt = prompt_of(length);
     expect_equal(generator.generate(prompt, {.max_tokens = 12}), greedy(model, prompt, 12));
   }
