@@ -124,7 +124,7 @@ struct AttentionCall {
   /// The number of keys that a query sees.
   int64_t seen_by(int64_t position) const { return is_causal ? std::min(sizes.keys, position + 1) : sizes.keys; }
   /// The number of keys up to the last one that some of these queries sees. A boolean mask may hide the others: those
-  /// past the tokens in a cache, or after the rows of a prompt.
+  /// past the tokens in a cache, or after the rows of a prompt. They are not read, so that NaN in them does not spread.
   int64_t seen_by_rows(int64_t matrix, int64_t first, int64_t rows) const {
     int64_t seen = seen_by(first + rows - 1);
     if (!mask || mask->dtype != Dtype::boolean) return seen;
