@@ -5,10 +5,17 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
+#include <fulgurite/autograd_modes.h>
+#include <fulgurite/convolution_layers.h>
+#include <fulgurite/detail/erased_walk.h>
 #include <fulgurite/detail/given.h>
+#include <fulgurite/detail/walk.h>
+#include <fulgurite/model_functions.h>
 #include <fulgurite/nn.h>
 #include <fulgurite/optim.h>
 
@@ -33,8 +40,8 @@ int64_t count_in(std::map<std::string, Tensor>& state, SourceLocation at);
 }  // namespace averaged_detail
 
 /// An average of a model over the steps of its training (torch.optim.swa_utils.AveragedModel): a copy, which
-/// update_parameters() moves. With `decay` an exponential moving average. Update batch norms' statistics afterwards
-/// with a pass of the data in training mode.
+/// update_parameters() moves. With `decay` an exponential moving average. Call update_bn() afterwards if the model
+/// has batch norms.
 ///
 ///     optim::AveragedModel average(model, {.decay = 0.999});
 ///     … optimizer.step(); average.update_parameters(model);
@@ -76,6 +83,73 @@ class AveragedModel {
   AveragedOptions options_;
   int64_t updates_ = 0;
 };
+
+namespace averaged_detail {
+/// The batch norms of a model, with cumulative statistics while the object lives.
+class CumulativeStatistics {
+ public:
+  template <class Model>
+  explicit CumulativeStatistics(Model& model) {
+    fulgurite::detail::walk(model, *this);
+  }
+  ~CumulativeStatistics() {
+    for (const Momentum& one : momenta_) *one.member = one.value;
+  }
+  CumulativeStatistics(const CumulativeStatistics&) = delete;
+  CumulativeStatistics& operator=(const CumulativeStatistics&) = delete;
+  bool empty() const { return momenta_.empty(); }
+
+  // As a visitor:
+  template <class T>
+  void leaf(T&) {}
+  template <class T>
+  void node(T&) {}
+  template <int dims>
+  void node(nn::BatchNorm<dims>& layer) {
+    if (!layer.running_mean.defined()) return;
+    reset(layer.running_mean, layer.running_var, layer.num_batches_tracked);
+    momenta_.push_back({&layer.momentum, layer.momentum});
+    layer.momentum.reset();
+  }
+  void erased_node(const fulgurite::detail::ErasedPart& part) {
+    if (part.type == typeid(nn::BatchNorm1d)) node(*static_cast<nn::BatchNorm1d*>(part.object));
+    if (part.type == typeid(nn::BatchNorm2d)) node(*static_cast<nn::BatchNorm2d*>(part.object));
+    if (part.type == typeid(nn::BatchNorm3d)) node(*static_cast<nn::BatchNorm3d*>(part.object));
+  }
+
+ private:
+  struct Momentum {
+    std::optional<double>* member;
+    std::optional<double> value;
+  };
+  static void reset(Tensor mean, Tensor var, Tensor count);
+  std::vector<Momentum> momenta_;
+};
+}  // namespace averaged_detail
+
+/// Replaces the running statistics of a model's batch norms by the means over the batches of a loader, in a pass in
+/// training mode without gradients (torch.optim.swa_utils.update_bn). A batch is what the model accepts, or a tuple
+/// whose first member is.
+///
+///     optim::update_bn(loader, average);
+///
+template <class Loader, class Model>
+void update_bn(Loader&& loader, Model& model) {
+  const averaged_detail::CumulativeStatistics statistics(model);
+  if (statistics.empty()) return;
+  const bool was_training = nn::is_training(model);
+  nn::train(model);
+  const NoGrad no_grad;
+  for (auto&& batch : loader) {
+    if constexpr (requires { model(batch); }) model(batch);
+    else model(std::get<0>(batch));
+  }
+  nn::train(model, was_training);
+}
+template <class Loader, class Model>
+void update_bn(Loader&& loader, AveragedModel<Model>& average) {
+  update_bn(loader, average.module);
+}
 
 /// Options of SWALR; members are given in this order.
 struct SWALROptions {

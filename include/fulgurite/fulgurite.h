@@ -7,6 +7,7 @@
 #include <fulgurite/accessor.h>
 #include <fulgurite/activation_layers.h>
 #include <fulgurite/adaptive_softmax.h>
+#include <fulgurite/apply_to_layers.h>
 #include <fulgurite/attention_layers.h>
 #include <fulgurite/autocast.h>
 #include <fulgurite/autograd.h>

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <fulgurite/detail/erased_walk.h>
 #include <fulgurite/detail/walk.h>
 #include <fulgurite/io.h>
 #include <fulgurite/model_parts.h>
@@ -67,6 +68,7 @@ class PartPrinter {
   void node(const T&) {
     set_type(typeid(T).name());
   }
+  void erased_node(const fulgurite::detail::ErasedPart& part) { set_type(part.type.name()); }
   std::string result(const char* type) const;
 
  private:

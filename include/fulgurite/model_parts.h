@@ -4,6 +4,7 @@
 #include <memory>
 #include <string_view>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 #include <variant>
 
@@ -136,9 +137,10 @@ struct Fields<T> {
   static void walk(Object& object, Visitor& visitor) {
     auto& module = const_cast<std::remove_const_t<Object>&>(object);
     detail::TypedVisitor<Visitor, std::is_const_v<Object>> typed(visitor);
-    typed.training(module.training);
+    nn::Module& base = module;
+    typed.node({typeid(base), dynamic_cast<void*>(&base), &base, &base.training});
     nn::Members members(typed);
-    static_cast<nn::Module&>(module).members(members);
+    base.members(members);
   }
 };
 

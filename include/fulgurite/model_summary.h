@@ -18,21 +18,6 @@ namespace model_detail {
 int64_t count_elements(const NamedTensors& tensors);
 std::string summary_of(const NamedTensors& all);
 void freeze(const NamedTensors& all, std::string_view prefix, bool requires_grad);
-
-template <class F, class T>
-concept AppliesTo = requires(F& function, T& part) {
-  function(part);
-};
-template <class F>
-struct Applier {
-  F& function;
-  template <class T>
-  void leaf(T&) {}
-  template <class T>
-  void node(T& object) {
-    if constexpr (AppliesTo<F, T>) function(object);
-  }
-};
 }  // namespace model_detail
 
 /// Elements of the parameters: tensors that require gradients, each once.
@@ -45,15 +30,6 @@ int64_t parameter_count(const Model& model) {
 template <class Model>
 std::string summary(const Model& model) {
   return model_detail::summary_of(model_detail::named_tensors(model));
-}
-
-/// Calls the function with each part of the model that it accepts, outermost first (torch.nn.Module.apply):
-/// `nn::apply(model, [](nn::Linear& layer) { nn::init::xavier_uniform_(layer.weight); })`. An overloaded or generic
-/// function sees several kinds of layers. Layers inside Sequential and AnyLayer are not reached by their types.
-template <class Model, class F>
-void apply(Model& model, F function) {
-  model_detail::Applier<F> applier{function};
-  fulgurite::detail::walk(model, applier);
 }
 
 /// Parameters whose names begin with the prefix need no gradient any more: all without one. Optimizers made after it

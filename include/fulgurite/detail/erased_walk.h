@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 
 #include <fulgurite/detail/walk.h>
@@ -12,7 +13,19 @@
 
 #include <fulgurite/detail/hide_macros.h>
 
+namespace fulgurite::nn {
+class Module;
+}
+
 namespace fulgurite::detail {
+
+/// A part that a visitor without a type is shown: a class, before its members.
+struct ErasedPart {
+  const std::type_info& type;
+  void* object;        // of that type
+  nn::Module* module;  // the same object; null unless its class is derived from Module
+  bool* training;      // its member of that name; null without one
+};
 
 /// A visitor (see walk.h) without a type, for objects whose type is erased.
 class PartVisitor {
@@ -31,8 +44,7 @@ class PartVisitor {
   virtual void enter(std::string_view) = 0;
   virtual void enter(size_t) = 0;
   virtual void leave() = 0;
-  /// A part's member of that name.
-  virtual void training(bool&) = 0;
+  virtual void node(const ErasedPart&) = 0;
 
  protected:
   ~PartVisitor() = default;
@@ -64,12 +76,17 @@ struct PartWalker {
   void enter(size_t index) { to.enter(index); }
   void leave() { to.leave(); }
   template <class T>
-  void node(T& object) {
-    if constexpr (requires { object.training = true; }) to.training(object.training);
+  void node(T& constant) {
+    auto& object = const_cast<std::remove_const_t<T>&>(constant);
+    ErasedPart part{typeid(T), &object, nullptr, nullptr};
+    if constexpr (requires { object.training = true; }) part.training = &object.training;
+    to.node(part);
   }
+  void erased_node(const ErasedPart& part) { to.node(part); }
 };
 
-/// Shows what it sees to a visitor with a type; as constants if the walk is over a constant.
+/// Shows what it sees to a visitor with a type; as constants if the walk is over a constant. The visitor's
+/// erased_node(const ErasedPart&) is shown all parts, without it node() those with a member `training`.
 template <class Visitor, bool is_constant>
 class TypedVisitor final : public PartVisitor {
  public:
@@ -94,11 +111,17 @@ class TypedVisitor final : public PartVisitor {
   void leave() override {
     if constexpr (requires { visitor_.leave(); }) visitor_.leave();
   }
-  void training(bool& value) override {
+  void node(const ErasedPart& part) override {
     struct Node {
       bool& training;
-    } node{value};
-    if constexpr (requires { visitor_.node(node); }) visitor_.node(node);
+    };
+    if constexpr (requires { visitor_.erased_node(part); }) {
+      visitor_.erased_node(part);
+    } else if constexpr (requires(Node & node) { visitor_.node(node); }) {
+      if (part.training == nullptr) return;
+      Node node{*part.training};
+      visitor_.node(node);
+    }
   }
 
  private:

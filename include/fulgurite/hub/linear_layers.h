@@ -3,8 +3,10 @@
 
 #include <string>
 #include <string_view>
+#include <typeinfo>
 #include <vector>
 
+#include <fulgurite/detail/erased_walk.h>
 #include <fulgurite/detail/walk.h>
 #include <fulgurite/nn.h>
 
@@ -35,6 +37,9 @@ struct LinearCollector {
   }
   template <class T>
   void node(T&) {}
+  void erased_node(const fulgurite::detail::ErasedPart& part) {
+    if (part.type == typeid(nn::Linear)) node(*static_cast<nn::Linear*>(part.object));
+  }
   void enter(std::string_view name) { path.emplace_back(name); }
   void enter(size_t index) { path.push_back(std::to_string(index)); }
   void leave() { path.pop_back(); }

@@ -46,6 +46,13 @@ void update(const nn::NamedTensors& averages, const nn::NamedTensors& model, int
     if (model[i].second.defined()) move_towards(averages[i].second, model[i].second, updates, options, at);
 }
 
+void CumulativeStatistics::reset(Tensor mean, Tensor var, Tensor count) {
+  const NoGrad no_grad;
+  mean.zero_();
+  var.fill_(1);
+  if (count.defined()) count.zero_();
+}
+
 int64_t count_in(std::map<std::string, Tensor>& state, SourceLocation at) {
   const auto count = state.find("n_averaged");
   if (count == state.end()) throw UserError("AveragedModel: n_averaged is missing in the state", at);
