@@ -10,9 +10,14 @@
 #pragma GCC visibility push(default)
 namespace fulgurite::distributions {
 
-/// The logarithms of odds, `distributions::Bernoulli(Logits{x})`: unnormalized ones of classes.
+/// The logarithms of odds, `distributions::Bernoulli(Logits{x})` or `Bernoulli({.logits = x})`: unnormalized ones of
+/// classes.
 struct Logits {
-  Operand value;
+  Operand logits;
+};
+/// Probabilities, `distributions::Bernoulli({.probs = x})`, the same as `Bernoulli(x)`.
+struct Probabilities {
+  Operand probs;
 };
 
 /// 1 with a probability, else 0; as a floating tensor.
@@ -20,6 +25,7 @@ class Bernoulli : public Parametrized {
  public:
   explicit Bernoulli(const Operand& probs, SourceLocation at = SourceLocation::here());
   explicit Bernoulli(const Logits& logits, SourceLocation at = SourceLocation::here());
+  explicit Bernoulli(const Probabilities& probabilities, SourceLocation at = SourceLocation::here());
   Tensor probs(SourceLocation at = SourceLocation::here()) const;
   Tensor logits(SourceLocation at = SourceLocation::here()) const;
   Tensor log_prob(const Tensor& value, SourceLocation at = SourceLocation::here()) const override;
@@ -86,6 +92,7 @@ class Categorical : public Distribution {
   /// UserError unless the weights are not negative, finite and not all 0.
   explicit Categorical(const Tensor& probs, SourceLocation at = SourceLocation::here());
   explicit Categorical(const Logits& logits, SourceLocation at = SourceLocation::here());
+  explicit Categorical(const Probabilities& probabilities, SourceLocation at = SourceLocation::here());
   /// Normalized, [batch shape, n].
   Tensor probs(SourceLocation at = SourceLocation::here()) const;
   const Tensor& logits() const { return logits_; }
@@ -111,6 +118,7 @@ class OneHotCategorical : public Distribution {
  public:
   explicit OneHotCategorical(const Tensor& probs, SourceLocation at = SourceLocation::here());
   explicit OneHotCategorical(const Logits& logits, SourceLocation at = SourceLocation::here());
+  explicit OneHotCategorical(const Probabilities& probabilities, SourceLocation at = SourceLocation::here());
   Tensor probs(SourceLocation at = SourceLocation::here()) const { return classes_.probs(at); }
   const Tensor& logits() const { return classes_.logits(); }
   Tensor log_prob(const Tensor& value, SourceLocation at = SourceLocation::here()) const override;

@@ -5,4 +5,6 @@
 #include <fulgurite/continuous_distributions.h>
 #include <fulgurite/discrete_distributions.h>
 #include <fulgurite/distribution.h>
+#include <fulgurite/further_distributions.h>
 #include <fulgurite/multivariate_distributions.h>
+#include <fulgurite/transformed_distributions.h>

@@ -36,8 +36,13 @@ Tensor log_shares(const Tensor& probs, SourceLocation at) {
 }
 
 Tensor log_shares(const Logits& logits, SourceLocation at) {
-  if (!logits.value.is_tensor()) throw UserError("distributions::Categorical: logits must be a tensor", at);
-  return log_softmax(checked_classes(logits.value.tensor(), "logits", at), -1, {}, at);
+  if (!logits.logits.is_tensor()) throw UserError("distributions::Categorical: logits must be a tensor", at);
+  return log_softmax(checked_classes(logits.logits.tensor(), "logits", at), -1, {}, at);
+}
+
+Tensor log_shares(const Probabilities& probabilities, SourceLocation at) {
+  if (!probabilities.probs.is_tensor()) throw UserError("distributions::Categorical: probs must be a tensor", at);
+  return log_shares(checked_classes(probabilities.probs.tensor(), "probs", at), at);
 }
 
 Shape without_last(const Tensor& tensor) {
@@ -58,6 +63,8 @@ Categorical::Categorical(const Tensor& probs, SourceLocation at)
     : Distribution("Categorical", without_last(checked_classes(probs, "probs", at)), {}, probs.dtype()),
       logits_(log_shares(probs, at)) {}
 Categorical::Categorical(const Logits& logits, SourceLocation at) : Categorical(LogShares{log_shares(logits, at)}) {}
+Categorical::Categorical(const Probabilities& probabilities, SourceLocation at)
+    : Categorical(LogShares{log_shares(probabilities, at)}) {}
 Categorical::Categorical(LogShares logits)
     : Distribution("Categorical", without_last(logits.value), {}, logits.value.dtype()), logits_(logits.value) {}
 
@@ -93,6 +100,8 @@ OneHotCategorical::OneHotCategorical(const Tensor& probs, SourceLocation at)
     : OneHotCategorical(Categorical(probs, at)) {}
 OneHotCategorical::OneHotCategorical(const Logits& logits, SourceLocation at)
     : OneHotCategorical(Categorical(logits, at)) {}
+OneHotCategorical::OneHotCategorical(const Probabilities& probabilities, SourceLocation at)
+    : OneHotCategorical(Categorical(probabilities, at)) {}
 Tensor OneHotCategorical::log_prob(const Tensor& value, SourceLocation at) const {
   return classes_.log_prob(argmax(value, -1, false, at), at);
 }

@@ -61,7 +61,8 @@ Tensor drawn_successes(Trials trials, int64_t most, const GeneratorOption& gener
 Bernoulli::Bernoulli(const Operand& probs, SourceLocation at)
     : Parametrized("Bernoulli", {{"probs", probs, Range::probability}}, at) {}
 Bernoulli::Bernoulli(const Logits& logits, SourceLocation at)
-    : Parametrized("Bernoulli", {{"logits", logits.value, Range::any}}, at), has_logits_(true) {}
+    : Parametrized("Bernoulli", {{"logits", logits.logits, Range::any}}, at), has_logits_(true) {}
+Bernoulli::Bernoulli(const Probabilities& probabilities, SourceLocation at) : Bernoulli(probabilities.probs, at) {}
 Tensor Bernoulli::probs(SourceLocation at) const { return has_logits_ ? sigmoid(parameter(0), at) : parameter(0); }
 Tensor Bernoulli::logits(SourceLocation at) const { return has_logits_ ? parameter(0) : logit(parameter(0), {}, at); }
 Tensor Bernoulli::log_prob(const Tensor& value, SourceLocation at) const {

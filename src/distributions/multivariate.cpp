@@ -107,15 +107,21 @@ const AnyDistribution& checked(const AnyDistribution& base, int64_t dimensions, 
   return base;
 }
 
+// Arguments are evaluated in any order: each of these checks.
+Shape remaining_batch(const AnyDistribution& base, int64_t dimensions, SourceLocation at) {
+  const Shape& batch = checked(base, dimensions, at)->batch_shape();
+  return first_of(batch, batch.size() - static_cast<size_t>(dimensions));
+}
+Shape joined_event(const AnyDistribution& base, int64_t dimensions, SourceLocation at) {
+  const Shape& batch = checked(base, dimensions, at)->batch_shape();
+  return joined(Shape(batch.end() - dimensions, static_cast<size_t>(dimensions)), base->event_shape());
+}
+
 }  // namespace
 
 Independent::Independent(AnyDistribution base, int64_t dimensions, SourceLocation at)
-    : Distribution(
-          "Independent",
-          first_of(checked(base, dimensions, at)->batch_shape(),
-                   base->batch_shape().size() - static_cast<size_t>(dimensions)),
-          joined(Shape(base->batch_shape().end() - dimensions, static_cast<size_t>(dimensions)), base->event_shape()),
-          base->dtype()),
+    : Distribution("Independent", remaining_batch(base, dimensions, at), joined_event(base, dimensions, at),
+                   checked(base, dimensions, at)->dtype()),
       base_(std::move(base)),
       dimensions_(dimensions) {}
 Tensor Independent::log_prob(const Tensor& value, SourceLocation at) const {
@@ -141,12 +147,13 @@ const AnyDistribution& checked(const Categorical& mixture, const AnyDistribution
   return components;
 }
 
+Shape without_last(const Shape& shape) { return first_of(shape, shape.size() - 1); }
+
 }  // namespace
 
 MixtureSameFamily::MixtureSameFamily(Categorical mixture, AnyDistribution components, SourceLocation at)
-    : Distribution("MixtureSameFamily",
-                   first_of(checked(mixture, components, at)->batch_shape(), components->batch_shape().size() - 1),
-                   components->event_shape(), components->dtype()),
+    : Distribution("MixtureSameFamily", without_last(checked(mixture, components, at)->batch_shape()),
+                   checked(mixture, components, at)->event_shape(), checked(mixture, components, at)->dtype()),
       mixture_(std::move(mixture)),
       components_(std::move(components)) {}
 
