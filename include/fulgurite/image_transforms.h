@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <concepts>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -20,8 +21,19 @@ namespace fulgurite::data::transforms {
 // passes: `Compose({RandomCrop({32, 32}, {.padding = 4}), RandomHorizontalFlip(), Normalize({0.5}, {0.25})})`. Without
 // a generator they draw from the one that manual_seed() seeds.
 
-/// A change of an image.
-using Transform = std::function<Tensor(const Tensor& image, Generator& generator)>;
+/// A change of an image: a function of the image and a generator, or of the image alone.
+class Transform {
+ public:
+  template <std::invocable<const Tensor&, Generator&> F>
+  Transform(F function) : function_(std::move(function)) {}
+  template <std::invocable<const Tensor&> F>
+  requires(!std::invocable<F, const Tensor&, Generator&>) Transform(F function)
+      : function_([function = std::move(function)](const Tensor& image, Generator&) { return function(image); }) {}
+  Tensor operator()(const Tensor& image, Generator& generator) const { return function_(image, generator); }
+
+ private:
+  std::function<Tensor(const Tensor& image, Generator& generator)> function_;
+};
 
 namespace transform_detail {
 /// Functions of an image and a generator, callable without a generator.

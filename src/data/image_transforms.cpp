@@ -8,21 +8,16 @@
 #include <fulgurite/operators.h>
 #include <fulgurite/random.h>
 
+#include "data/image_checks.h"
 #include "support/text/text.h"
 #include "tensor/tensor_impl.h"
 
 namespace fulgurite::data::transforms {
 
-namespace {
-
 void check_image(const Tensor& image, const char* name) {
   if (!image.defined() || image.ndim() < 3 || !is_floating(image.dtype()))
     throw UserError(text::cat(name, ": an image is a floating tensor [channels, rows, columns], not ",
                               image.defined() ? type_text(image) : "undefined"));
-}
-void check_size(const std::array<int64_t, 2>& size, const char* name, SourceLocation at) {
-  if (size[0] < 1 || size[1] < 1)
-    throw UserError(text::cat(name, ": rows and columns must be at least 1, not ", size[0], " and ", size[1]), at);
 }
 void check_share(double p, const char* name, SourceLocation at) {
   if (!(p >= 0 && p <= 1)) throw UserError(text::cat(name, ": p is from 0 to 1, not ", p), at);
@@ -30,11 +25,16 @@ void check_share(double p, const char* name, SourceLocation at) {
 
 double drawn(Generator& generator) { return rand({}, {.dtype = Dtype::f64, .generator = generator}).item<double>(); }
 double drawn_between(double low, double high, Generator& generator) { return low + (high - low) * drawn(generator); }
-// From 0 to `most`, inclusive.
 int64_t drawn_place(int64_t most, Generator& generator) {
   return std::min<int64_t>(static_cast<int64_t>(drawn(generator) * static_cast<double>(most + 1)), most);
 }
 
+namespace {
+
+void check_size(const std::array<int64_t, 2>& size, const char* name, SourceLocation at) {
+  if (size[0] < 1 || size[1] < 1)
+    throw UserError(text::cat(name, ": rows and columns must be at least 1, not ", size[0], " and ", size[1]), at);
+}
 struct Box {
   int64_t row, column, rows, columns;
 };
