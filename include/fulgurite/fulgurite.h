@@ -64,6 +64,7 @@
 #include <fulgurite/padding_layers.h>
 #include <fulgurite/parametrization.h>
 #include <fulgurite/passes.h>
+#include <fulgurite/printing.h>
 #include <fulgurite/profile.h>
 #include <fulgurite/python_form.h>
 #include <fulgurite/random.h>

@@ -1,10 +1,6 @@
 #include <fulgurite/model_functions.h>
 
-#include <cxxabi.h>
-
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
 #include <ostream>
 #include <set>
 
@@ -13,6 +9,7 @@
 #include <fulgurite/operators.h>
 
 #include "support/text/text.h"
+#include "support/text/type_name.h"
 
 namespace fulgurite {
 
@@ -37,15 +34,6 @@ void clear_gradients(const NamedTensors& parameters) {
 namespace {
 
 // "Linear" of mangled mine::Linear; template arguments are left out, "Convolution".
-std::string type_name_of(const char* mangled) {
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(mangled, nullptr, nullptr, &status), std::free);
-  std::string out = status == 0 ? name.get() : mangled;
-  out = out.substr(0, out.find('<'));
-  const size_t colon = out.rfind("::");
-  return colon == std::string::npos ? out : out.substr(colon + 2);
-}
-
 std::string number_text(double value) { return text::cat(value); }
 
 }  // namespace
@@ -66,7 +54,7 @@ void PartPrinter::structure(std::string_view type) {
   if (!type.empty() && open_.back()->type.empty() && !open_.back()->is_list) set_type(std::string(type).c_str());
 }
 void PartPrinter::set_type(const char* type) {
-  if (open_.back()->type.empty()) open_.back()->type = type_name_of(type);
+  if (open_.back()->type.empty()) open_.back()->type = short_type_name(type);
 }
 void PartPrinter::enter(std::string_view name) {
   std::vector<Part>& parts = open_.back()->parts;
@@ -105,7 +93,7 @@ std::string PartPrinter::text_of(const Part& part, size_t depth) {
 
 std::string PartPrinter::result(const char* type) const {
   Part root = root_;
-  if (root.type.empty()) root.type = type_name_of(type);
+  if (root.type.empty()) root.type = short_type_name(type);
   return text_of(root, 0);
 }
 
