@@ -134,6 +134,8 @@ Tensor hamming_window(int64_t window_length, bool periodic = true, const TensorO
                       SourceLocation at = SourceLocation::here());
 Tensor blackman_window(int64_t window_length, bool periodic = true, const TensorOptions& options = {},
                        SourceLocation at = SourceLocation::here());
+Tensor kaiser_window(int64_t window_length, bool periodic = true, double beta = 12, const TensorOptions& options = {},
+                     SourceLocation at = SourceLocation::here());
 Tensor bartlett_window(int64_t window_length, bool periodic = true, const TensorOptions& options = {},
                        SourceLocation at = SourceLocation::here());
 

@@ -32,8 +32,8 @@
 #include <fulgurite/explorer.h>
 #include <fulgurite/extend.h>
 #include <fulgurite/functional_options.h>
-#include <fulgurite/further_image_transforms.h>
 #include <fulgurite/fusion_executor.h>
+#include <fulgurite/further_image_transforms.h>
 #include <fulgurite/generated_sets.h>
 #include <fulgurite/grad_scaler.h>
 #include <fulgurite/image_transforms.h>

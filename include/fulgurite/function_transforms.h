@@ -385,6 +385,14 @@ template <class F>
 auto checkpoint(F callable, CheckpointOptions options = {}, SourceLocation at = SourceLocation::here()) {
   return Checkpointed<F, typename detail::SignatureOf<F>::Parameters>(std::move(callable), options, at);
 }
+/// The result of the checkpointed function for these arguments (torch.utils.checkpoint.checkpoint):
+/// `Tensor y = checkpoint(block, x);`.
+template <class F, class First, class... Rest>
+requires(!std::is_convertible_v<const First&, CheckpointOptions> &&
+         std::is_invocable_v<F&, const First&, const Rest&...>) auto checkpoint(F callable, const First& first,
+                                                                                const Rest&... rest) {
+  return checkpoint(std::move(callable))(first, rest...);
+}
 
 }  // namespace fulgurite
 #pragma GCC visibility pop

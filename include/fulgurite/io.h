@@ -2,6 +2,7 @@
 #include <fulgurite/detail/requirements.h>
 
 #include <cstddef>
+#include <iosfwd>
 #include <map>
 #include <memory>
 #include <optional>
@@ -71,6 +72,8 @@ class SafetensorsFile {
 TensorMap load_safetensors(const std::string& path);
 /// The same for a file's bytes in memory.
 TensorMap load_safetensors(std::span<const std::byte> bytes);
+/// The same for all remaining bytes of a stream. Throws UserError if reading fails.
+TensorMap load_safetensors(std::istream& in);
 /// Returns only the named tensors; the others are not read. Throws UserError if one is missing or of a dtype that the
 /// library does not have.
 TensorMap load_safetensors(const std::string& path, const std::vector<std::string>& names);
@@ -81,6 +84,8 @@ Metadata load_safetensors_metadata(const std::string& path);
 /// replaced file. Throws UserError and leaves the old file if the disk is full, if `path` is a folder, pipe or device,
 /// or if the file could not be read back: names and metadata must be UTF-8, and no tensor may be called "__metadata__".
 void save_safetensors(const std::string& path, const TensorMap& tensors, const Metadata& metadata = {});
+/// The same bytes into a stream. Throws UserError if writing fails.
+void save_safetensors(std::ostream& out, const TensorMap& tensors, const Metadata& metadata = {});
 
 }  // namespace fulgurite
 #pragma GCC visibility pop

@@ -41,6 +41,11 @@ using fulgurite::None;
 using fulgurite::Slice;
 }  // namespace indexing
 
+namespace nn {
+/// Functions of layers by their namespace there: `namespace F = fulgurite::nn::functional;`.
+namespace functional = fulgurite::nn;
+}  // namespace nn
+
 /// True for a tensor of a floating dtype (torch.is_floating_point).
 inline bool is_floating_point(const Tensor& tensor) { return is_floating(tensor.dtype()); }
 

@@ -58,8 +58,28 @@ class Perplexity {
   Mean mean_;
 };
 
-/// How the means over classes count: each class the same, or each sample.
-enum class Average { macro, micro };
+/// The share of samples whose class was predicted.
+class Accuracy {
+ public:
+  void update(const Tensor& scores_or_classes, const Tensor& classes, SourceLocation at = SourceLocation::here());
+  /// NaN before the first update.
+  double value() const { return mean_.value(); }
+  void reset() { mean_.reset(); }
+
+ private:
+  Mean mean_;
+};
+
+/// How the means over classes count: each class the same, each sample the same, or class 1 of two alone.
+enum class Average { macro, micro, binary };
+/// True positives over all predictions of a class, over all its samples, and the harmonic mean of both; 0 for a
+/// division by 0. Batches are collected by ConfusionMatrix, which gives the numbers of each class too.
+double precision(const Tensor& scores_or_classes, const Tensor& classes, Average average = Average::macro,
+                 SourceLocation at = SourceLocation::here());
+double recall(const Tensor& scores_or_classes, const Tensor& classes, Average average = Average::macro,
+              SourceLocation at = SourceLocation::here());
+double f1_score(const Tensor& scores_or_classes, const Tensor& classes, Average average = Average::macro,
+                SourceLocation at = SourceLocation::here());
 
 /// Counts of samples by their class (row) and the predicted class (column).
 class ConfusionMatrix {
@@ -78,7 +98,8 @@ class ConfusionMatrix {
   std::vector<double> precision() const;
   std::vector<double> recall() const;
   std::vector<double> f1() const;
-  /// The mean over the classes that occur among samples or predictions; `micro` is the accuracy.
+  /// The mean over the classes that occur among samples or predictions; `micro` is the accuracy, `binary` the number
+  /// of class 1, for a matrix of two classes.
   double precision(Average average) const;
   double recall(Average average) const;
   double f1(Average average) const;

@@ -167,24 +167,43 @@ std::vector<Tensor> in_order(const TensorMap& tensors, const std::string& path, 
 Tensor only_one(const TensorMap& tensors, const std::string& path, SourceLocation at);
 }  // namespace save_detail
 
-/// Writes a model, an optimizer or schedule, a tensor or a vector of tensors into a safetensors file, as
+namespace save_detail {
+template <class T>
+TensorMap state_of(const T& object) {
+  if constexpr (std::is_same_v<T, Tensor>) return {{"tensor", object}};
+  else if constexpr (std::is_same_v<T, std::vector<Tensor>>) return numbered(object);
+  else if constexpr (HasState<T>) return object.state_dict();
+  else return nn::state_dict(object);
+}
+template <class T>
+void set_state(T& object, const TensorMap& state, const std::string& source, SourceLocation at) {
+  if constexpr (std::is_same_v<T, Tensor>) object = only_one(state, source, at);
+  else if constexpr (std::is_same_v<T, std::vector<Tensor>>) object = in_order(state, source, at);
+  else if constexpr (HasState<T>) object.load_state_dict(state, at);
+  else nn::load_state_dict(object, state, at);
+}
+}  // namespace save_detail
+
+/// Writes a model, an optimizer or schedule, a tensor or a vector of tensors into a safetensors file or a stream, as
 /// save_safetensors() does: `save(net, "net.safetensors")`.
 template <class T>
 void save(const T& object, const std::string& path) {
-  if constexpr (std::is_same_v<T, Tensor>) save_safetensors(path, {{"tensor", object}});
-  else if constexpr (std::is_same_v<T, std::vector<Tensor>>) save_safetensors(path, save_detail::numbered(object));
-  else if constexpr (save_detail::HasState<T>) save_safetensors(path, object.state_dict());
-  else save_safetensors(path, nn::state_dict(object));
+  save_safetensors(path, save_detail::state_of(object));
+}
+template <class T>
+void save(const T& object, std::ostream& out) {
+  save_safetensors(out, save_detail::state_of(object));
 }
 /// Reads what save() wrote into an object of the same kind: a model of the same names and shapes, whose tensors stay
 /// the same objects; a tensor or a vector is replaced. UserError as load_safetensors() and nn::load_state_dict().
 template <class T>
 void load(T& object, const std::string& path, SourceLocation at = SourceLocation::here()) {
-  const TensorMap state = load_safetensors(path);
-  if constexpr (std::is_same_v<T, Tensor>) object = save_detail::only_one(state, path, at);
-  else if constexpr (std::is_same_v<T, std::vector<Tensor>>) object = save_detail::in_order(state, path, at);
-  else if constexpr (save_detail::HasState<T>) object.load_state_dict(state, at);
-  else nn::load_state_dict(object, state, at);
+  save_detail::set_state(object, load_safetensors(path), path, at);
+}
+/// The same of all remaining bytes of a stream.
+template <class T>
+void load(T& object, std::istream& in, SourceLocation at = SourceLocation::here()) {
+  save_detail::set_state(object, load_safetensors(in), "the stream", at);
 }
 
 }  // namespace fulgurite

@@ -53,6 +53,9 @@ class Optimizer {
   /// least 0.
   void set_learning_rate(size_t group, double rate, SourceLocation at = SourceLocation::here());
   void set_learning_rate(double rate, SourceLocation at = SourceLocation::here());
+  /// The same by PyTorch's name.
+  double lr(size_t group = 0) const { return learning_rate(group); }
+  void set_lr(double rate, SourceLocation at = SourceLocation::here()) { set_learning_rate(rate, at); }
 
   /// The state by name: "0.exp_avg" of parameter 0, "groups.0.lr", and "groups.0.initial_lr", which a schedule started
   /// from. The tensors share the optimizer's storage.

@@ -67,7 +67,7 @@ class Tensor : public TensorMembers {
 
   /// The one element's value, converted to T: fractions are truncated. Throws unless numel() is 1 and the value fits
   /// into T.
-  template <class T>
+  template <class T = double>
   T item(SourceLocation at = SourceLocation::here()) const {
     using Limits = std::numeric_limits<T>;
     if constexpr (std::is_same_v<T, bool>) return item_as_double(at) != 0;
@@ -363,6 +363,9 @@ Tensor operator&(const Operand&, const Operand&);
 Tensor operator|(const Operand&, const Operand&);
 Tensor operator^(const Operand&, const Operand&);
 Tensor operator~(const Operand&);
+/// The bits of integers, moved.
+Tensor operator<<(const Tensor&, const Operand&);
+Tensor operator>>(const Tensor&, const Operand&);
 Tensor operator-(const Operand&);
 Tensor operator==(const Operand&, const Operand&);
 Tensor operator!=(const Operand&, const Operand&);
@@ -378,6 +381,8 @@ Tensor& operator%=(Tensor&, const Operand&);
 Tensor& operator&=(Tensor&, const Operand&);
 Tensor& operator|=(Tensor&, const Operand&);
 Tensor& operator^=(Tensor&, const Operand&);
+Tensor& operator<<=(Tensor&, const Operand&);
+Tensor& operator>>=(Tensor&, const Operand&);
 // On an indexed tensor: x(0) += 1 writes into the view, x(mask) += 1 into the indexed elements. An element indexed
 // twice counts once.
 Tensor operator+=(Tensor&&, const Operand&);

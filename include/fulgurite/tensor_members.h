@@ -131,6 +131,12 @@ struct TensorMembers : TensorMethods {
   /// traced function.
   Tensor detach_(SourceLocation at = SourceLocation::here()) const;
 
+  using TensorMethods::view;
+  /// The same bytes as elements of another dtype. Of an element of another size the last dimension, which must be
+  /// contiguous, becomes longer or shorter. It carries no gradient. UserError for sizes and strides that do not fit,
+  /// and for bool. In a traced function it demands the elements; from `jit` it is a graph break.
+  Tensor view(Dtype dtype, SourceLocation at = SourceLocation::here()) const;
+
   // Comparisons and selections.
 
   bool equal(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
@@ -144,6 +150,59 @@ struct TensorMembers : TensorMethods {
   Tensor masked_scatter(const Tensor& mask, const Tensor& source, SourceLocation at = SourceLocation::here()) const;
   /// masked_scatter written into this tensor.
   Tensor masked_scatter_(const Tensor& mask, const Tensor& source, SourceLocation at = SourceLocation::here()) const;
+  /// Transposes of the last two dimensions.
+  Tensor adjoint(SourceLocation at = SourceLocation::here()) const;
+  /// Returns true for one element that is not 0. UserError for several or none.
+  bool is_nonzero(SourceLocation at = SourceLocation::here()) const;
+  Tensor as_strided(const Dims& size, const Dims& stride, std::optional<int64_t> storage_offset = {},
+                    SourceLocation at = SourceLocation::here()) const;
+  Tensor diagflat(int64_t offset = 0, SourceLocation at = SourceLocation::here()) const;
+  Tensor diagonal_scatter(const Tensor& source, int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1,
+                          SourceLocation at = SourceLocation::here()) const;
+  Tensor gcd(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  /// Names ending in _ write the result into this tensor.
+  Tensor gcd_(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor lcm(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor lcm_(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor ldexp_(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor nextafter(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor nextafter_(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor logaddexp2(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor vdot(const Tensor& other, SourceLocation at = SourceLocation::here()) const;
+  Tensor mvlgamma(int64_t p, SourceLocation at = SourceLocation::here()) const;
+  Tensor polygamma(Int n, SourceLocation at = SourceLocation::here()) const;
+  Tensor isneginf(SourceLocation at = SourceLocation::here()) const;
+  Tensor isposinf(SourceLocation at = SourceLocation::here()) const;
+  Tensor isreal(SourceLocation at = SourceLocation::here()) const;
+  Tensor positive(SourceLocation at = SourceLocation::here()) const;
+  Tensor sgn_(SourceLocation at = SourceLocation::here()) const;
+  Tensor renorm_(double p, int64_t dim, double maxnorm, SourceLocation at = SourceLocation::here()) const;
+  Tensor index_reduce(int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce,
+                      bool include_self = true, SourceLocation at = SourceLocation::here()) const;
+  Tensor index_reduce_(int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce,
+                       bool include_self = true, SourceLocation at = SourceLocation::here()) const;
+  Tensor addr_(const Tensor& vec1, const Tensor& vec2, double beta = 1, double alpha = 1,
+               SourceLocation at = SourceLocation::here()) const;
+  Tensor nanquantile(double q, std::optional<int64_t> dim = {}, bool keepdim = false,
+                     SourceLocation at = SourceLocation::here()) const;
+  std::tuple<Tensor, Tensor> frexp(SourceLocation at = SourceLocation::here()) const;
+  std::tuple<Tensor, Tensor, Tensor> unique(bool sorted = true, bool return_inverse = true, bool return_counts = true,
+                                            std::optional<int64_t> dim = {},
+                                            SourceLocation at = SourceLocation::here()) const;
+  std::tuple<Tensor, Tensor, Tensor> unique_consecutive(bool return_inverse = true, bool return_counts = true,
+                                                        std::optional<int64_t> dim = {},
+                                                        SourceLocation at = SourceLocation::here()) const;
+  std::vector<Tensor> hsplit(int64_t sections, SourceLocation at = SourceLocation::here()) const;
+  std::vector<Tensor> hsplit(const std::vector<int64_t>& indices, SourceLocation at = SourceLocation::here()) const;
+  std::vector<Tensor> vsplit(int64_t sections, SourceLocation at = SourceLocation::here()) const;
+  std::vector<Tensor> vsplit(const std::vector<int64_t>& indices, SourceLocation at = SourceLocation::here()) const;
+  std::vector<Tensor> dsplit(int64_t sections, SourceLocation at = SourceLocation::here()) const;
+  std::vector<Tensor> dsplit(const std::vector<int64_t>& indices, SourceLocation at = SourceLocation::here()) const;
+  Tensor put(const Tensor& index, const Tensor& source, bool accumulate = false,
+             SourceLocation at = SourceLocation::here()) const;
+  /// put written into this tensor.
+  Tensor put_(const Tensor& index, const Tensor& source, bool accumulate = false,
+              SourceLocation at = SourceLocation::here()) const;
   Tensor bincount(const Tensor& weights = detail::no_tensor(), int64_t minlength = 0,
                   SourceLocation at = SourceLocation::here()) const;
   Tensor histc(int64_t bins = 100, double min = 0, double max = 0, SourceLocation at = SourceLocation::here()) const;

@@ -42,6 +42,8 @@ std::vector<Tensor> split_with_sizes_copy(const Tensor& input, const std::vector
                                           SourceLocation at = SourceLocation::here());
 std::vector<Tensor> unbind_copy(const Tensor& input, int64_t dim = 0, SourceLocation at = SourceLocation::here());
 
+/// x.view(dtype).
+Tensor view(const Tensor& input, Dtype dtype, SourceLocation at = SourceLocation::here());
 /// The diagonal replaced by `source` (torch.diagonal_scatter).
 Tensor diagonal_scatter(const Tensor& input, const Tensor& source, int64_t offset = 0, int64_t dim1 = 0,
                         int64_t dim2 = 1, SourceLocation at = SourceLocation::here());

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cstdint>
+#include <istream>
+#include <iterator>
 
 #include <fulgurite/error.h>
 #include <fulgurite/io.h>
@@ -151,6 +153,11 @@ TensorMap load_all_and_warn(const SafetensorsFile& file, std::string_view label)
 }  // namespace
 
 TensorMap load_safetensors(const std::string& path) { return load_all_and_warn(SafetensorsFile(path), path); }
+TensorMap load_safetensors(std::istream& in) {
+  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  if (in.bad()) throw UserError("load_safetensors(): reading from the stream failed");
+  return load_safetensors(std::as_bytes(std::span(bytes)));
+}
 TensorMap load_safetensors(std::span<const std::byte> bytes) {
   return load_all_and_warn(SafetensorsFile(bytes), "the memory given");
 }

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <ostream>
 
 #include <fulgurite/error.h>
 #include <fulgurite/io.h>
@@ -86,19 +88,43 @@ std::string header_text(const std::vector<Entry>& entries, const Metadata& metad
   return header;
 }
 
+/// A file's contents, checked.
+class Contents {
+ public:
+  Contents(const TensorMap& tensors, const Metadata& metadata) {
+    check_names(tensors, metadata);
+    entries_ = ordered_entries(tensors);
+    header_ = header_text(entries_, metadata);
+  }
+  /// Calls `put` with consecutive bytes.
+  void write(const std::function<void(const void*, size_t)>& put) const {
+    unsigned char prefix[safetensors::prefix_bytes];
+    for (size_t i = 0; i < sizeof prefix; ++i) prefix[i] = static_cast<unsigned char>(header_.size() >> (8 * i));
+    put(prefix, sizeof prefix);
+    put(header_.data(), header_.size());
+    for (const Entry& entry : entries_) put(entry.tensor.impl()->data(), static_cast<size_t>(entry.bytes()));
+  }
+
+ private:
+  std::vector<Entry> entries_;
+  std::string header_;
+};
+
 }  // namespace
 
 void save_safetensors(const std::string& path, const TensorMap& tensors, const Metadata& metadata) {
-  check_names(tensors, metadata);
-  const std::vector<Entry> entries = ordered_entries(tensors);
-  const std::string header = header_text(entries, metadata);
+  const Contents contents(tensors, metadata);
   AtomicFile file(path);
-  unsigned char prefix[safetensors::prefix_bytes];
-  for (size_t i = 0; i < sizeof prefix; ++i) prefix[i] = static_cast<unsigned char>(header.size() >> (8 * i));
-  file.write(prefix, sizeof prefix);
-  file.write(header);
-  for (const Entry& entry : entries) file.write(entry.tensor.impl()->data(), static_cast<size_t>(entry.bytes()));
+  contents.write([&file](const void* bytes, size_t count) { file.write(bytes, count); });
   file.commit();
+}
+
+void save_safetensors(std::ostream& out, const TensorMap& tensors, const Metadata& metadata) {
+  const Contents contents(tensors, metadata);
+  contents.write([&out](const void* bytes, size_t count) {
+    out.write(static_cast<const char*>(bytes), static_cast<std::streamsize>(count));
+  });
+  if (!out.flush()) throw UserError("save_safetensors(): writing into the stream failed");
 }
 
 }  // namespace fulgurite

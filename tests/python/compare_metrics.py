@@ -56,6 +56,10 @@ def expected(t):
         "f1": each[2],
         "macro": macro[:3],
         "micro": metrics.precision_recall_fscore_support(classes, guessed, average="micro", zero_division=0)[:3],
+        "functions": [*macro[:2], share],
+        "binary": metrics.precision_recall_fscore_support(
+            classes % 2, guessed % 2, average="binary", pos_label=1, zero_division=0
+        )[:3],
         "jaccard": metrics.jaccard_score(classes, guessed, labels=labels, average=None, zero_division=0),
         "roc_auc": [metrics.roc_auc_score(t["is_positive"], t["binary_scores"])],
         "mean_squared_error": [metrics.mean_squared_error(target, predicted)],

@@ -33,6 +33,13 @@ void print_counts(const std::map<std::string, Tensor>& file) {
                   matrix.f1(metrics::Average::macro)});
   print("micro", {matrix.precision(metrics::Average::micro), matrix.recall(metrics::Average::micro),
                   matrix.f1(metrics::Average::micro)});
+  using metrics::Average;
+  print("functions", {metrics::precision(scores, classes), metrics::recall(scores, classes),
+                      metrics::f1_score(argmax(scores, 1), classes, Average::micro)});
+  const Tensor guessed = argmax(scores, 1) % 2, parity = classes % 2;
+  print("binary",
+        {metrics::precision(guessed, parity, Average::binary), metrics::recall(guessed, parity, Average::binary),
+         metrics::f1_score(guessed, parity, Average::binary)});
   print("jaccard", matrix.intersection_over_union());
   for (const int64_t k : {1, 2, 3}) print("top_" + std::to_string(k), {metrics::top_k_accuracy(scores, classes, k)});
 }

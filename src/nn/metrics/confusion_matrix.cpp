@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <numeric>
+#include <string_view>
 
 #include <fulgurite/error.h>
 #include <fulgurite/metrics.h>
@@ -11,6 +13,19 @@ namespace fulgurite::metrics {
 namespace {
 
 double ratio(double part, double whole) { return whole == 0 ? 0 : part / whole; }
+
+/// The matrix of a whole set. Predicted classes are as many as the highest number needs, at least 2.
+ConfusionMatrix matrix_of(std::string_view function, const Tensor& scores_or_classes, const Tensor& classes,
+                          SourceLocation at) {
+  const auto predicted = predicted_classes(function, scores_or_classes, at);
+  const auto expected = true_classes(function, classes, predicted.size(), at);
+  int64_t count = is_floating(scores_or_classes.dtype()) ? static_cast<int64_t>(scores_or_classes.size(1)) : 2;
+  for (const auto* list : {&predicted, &expected})
+    for (const int64_t number : *list) count = std::max(count, number + 1);
+  ConfusionMatrix matrix(count, at);
+  matrix.update(tensor(predicted), tensor(expected), at);
+  return matrix;
+}
 
 }  // namespace
 
@@ -78,6 +93,11 @@ std::vector<double> ConfusionMatrix::intersection_over_union() const {
 
 double ConfusionMatrix::mean_of(const std::vector<double>& values, Average average) const {
   if (average == Average::micro) return accuracy();
+  if (average == Average::binary) {
+    if (classes_ != 2)
+      throw UserError(text::cat("metrics: Average::binary needs two classes, there are ", classes_), SourceLocation());
+    return values[1];
+  }
   double sum = 0, count = 0;
   for (int64_t c = 0; c < classes_; ++c) {
     if (sum_of_row(c) + sum_of_column(c) == 0) continue;
@@ -89,5 +109,15 @@ double ConfusionMatrix::mean_of(const std::vector<double>& values, Average avera
 double ConfusionMatrix::precision(Average average) const { return mean_of(precision(), average); }
 double ConfusionMatrix::recall(Average average) const { return mean_of(recall(), average); }
 double ConfusionMatrix::f1(Average average) const { return mean_of(f1(), average); }
+
+double precision(const Tensor& scores_or_classes, const Tensor& classes, Average average, SourceLocation at) {
+  return matrix_of("precision", scores_or_classes, classes, at).precision(average);
+}
+double recall(const Tensor& scores_or_classes, const Tensor& classes, Average average, SourceLocation at) {
+  return matrix_of("recall", scores_or_classes, classes, at).recall(average);
+}
+double f1_score(const Tensor& scores_or_classes, const Tensor& classes, Average average, SourceLocation at) {
+  return matrix_of("f1_score", scores_or_classes, classes, at).f1(average);
+}
 
 }  // namespace fulgurite::metrics

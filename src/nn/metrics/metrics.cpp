@@ -56,6 +56,11 @@ double accuracy(const Tensor& scores_or_classes, const Tensor& classes, SourceLo
   return static_cast<double>(equal) / static_cast<double>(predicted.size());
 }
 
+void Accuracy::update(const Tensor& scores_or_classes, const Tensor& classes, SourceLocation at) {
+  const int64_t samples = classes.numel();
+  if (samples != 0) mean_.update(accuracy(scores_or_classes, classes, at), static_cast<double>(samples));
+}
+
 double top_k_accuracy(const Tensor& scores, const Tensor& classes, int64_t k, SourceLocation at) {
   if (scores.ndim() != 2 || k < 1 || k > scores.size(1))
     throw UserError(text::cat("top_k_accuracy: k is ", k, ", scores are ", scores.shape(),

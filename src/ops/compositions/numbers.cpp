@@ -237,6 +237,20 @@ Tensor hamming_window(int64_t window_length, bool periodic, const TensorOptions&
 Tensor blackman_window(int64_t window_length, bool periodic, const TensorOptions& options, SourceLocation at) {
   return cosines(window_length, periodic, {0.42, -0.5, 0.08}, "blackman_window", options, at);
 }
+Tensor kaiser_window(int64_t window_length, bool periodic, double beta, const TensorOptions& options,
+                     SourceLocation at) {
+  if (window_length < 0)
+    throw UserError(text::cat("kaiser_window: the length must not be negative: ", window_length), at);
+  const double half = static_cast<double>(periodic ? window_length : window_length - 1) / 2;
+  std::vector<double> values;
+  for (int64_t i = 0; i < window_length; ++i) {
+    const double place = window_length == 1 ? 0 : (static_cast<double>(i) - half) / half;
+    values.push_back(std::cyl_bessel_i(0.0, std::abs(beta) * std::sqrt(1 - place * place)) /
+                     std::cyl_bessel_i(0.0, std::abs(beta)));
+  }
+  const Tensor out = tensor(values, {.device = options.device}, at).to(options.dtype.value_or(default_dtype()), at);
+  return options.requires_grad ? out.requires_grad_() : out;
+}
 Tensor bartlett_window(int64_t window_length, bool periodic, const TensorOptions& options, SourceLocation at) {
   if (window_length < 0)
     throw UserError(text::cat("bartlett_window: the length must not be negative: ", window_length), at);

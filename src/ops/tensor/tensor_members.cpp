@@ -6,6 +6,7 @@
 #include <fulgurite/data_dependent.h>
 #include <fulgurite/error.h>
 #include <fulgurite/linalg.h>
+#include <fulgurite/numeric_functions.h>
 #include <fulgurite/operators.h>
 #include <fulgurite/random.h>
 
@@ -123,6 +124,13 @@ Tensor TensorMembers::masked_scatter(const Tensor& mask, const Tensor& source, S
 Tensor TensorMembers::masked_scatter_(const Tensor& mask, const Tensor& source, SourceLocation at) const {
   const Tensor scattered = fulgurite::masked_scatter(self(*this), mask, source, at);
   return copy_(scattered, at);
+}
+Tensor TensorMembers::put(const Tensor& index, const Tensor& source, bool accumulate, SourceLocation at) const {
+  return fulgurite::put(self(*this), index, source, accumulate, at);
+}
+Tensor TensorMembers::put_(const Tensor& index, const Tensor& source, bool accumulate, SourceLocation at) const {
+  const Tensor written = fulgurite::put(self(*this), index, source, accumulate, at);
+  return copy_(written, at);
 }
 Tensor TensorMembers::bincount(const Tensor& weights, int64_t minlength, SourceLocation at) const {
   return fulgurite::bincount(self(*this), weights, minlength, at);

@@ -42,6 +42,8 @@ Tensor operator~(const Operand& a) {
     throw UserError("~ of a number: it inverts a tensor's bits", a.at());
   return bitwise_not(a.is_tensor() ? a.tensor() : Tensor(), a.at());
 }
+Tensor operator<<(const Tensor& a, const Operand& b) { return bitwise_left_shift(a, b, b.at()); }
+Tensor operator>>(const Tensor& a, const Operand& b) { return bitwise_right_shift(a, b, b.at()); }
 Tensor operator-(const Operand& a) {
   if (a.kind() == Operand::Kind::none) return neg({}, a.at());  // the error for an undefined tensor
   return a.is_tensor() ? neg(a.tensor(), a.at()) : sub(0, a, 1, a.at());
@@ -97,6 +99,14 @@ Tensor& operator|=(Tensor& a, const Operand& b) {
 }
 Tensor& operator^=(Tensor& a, const Operand& b) {
   xor_bits(a, b);
+  return a;
+}
+Tensor& operator<<=(Tensor& a, const Operand& b) {
+  bitwise_left_shift_(a, b, b.at());
+  return a;
+}
+Tensor& operator>>=(Tensor& a, const Operand& b) {
+  bitwise_right_shift_(a, b, b.at());
   return a;
 }
 Tensor operator+=(Tensor&& a, const Operand& b) { return update(a, b, add_to); }
