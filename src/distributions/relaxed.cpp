@@ -22,7 +22,7 @@ Tensor standard_gumbel(const Shape& shape, const RandomOptions& options, SourceL
 
 // A temperature in a dtype, one for all classes.
 Tensor checked_temperature(const Operand& temperature, Dtype dtype, SourceLocation at) {
-  const Tensor value = mul(ones({}, {.dtype = dtype}, at), temperature, at).to(dtype, at);
+  Tensor value = mul(ones({}, {.dtype = dtype}, at), temperature, at).to(dtype, at);
   if (value.ndim() != 0)
     throw UserError("distributions::RelaxedOneHotCategorical: the temperature must be one number", at);
   return value;

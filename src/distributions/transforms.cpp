@@ -100,7 +100,7 @@ Tensor TransformedDistribution::log_prob(const Tensor& value, SourceLocation at)
     slopes = slopes.defined() ? add(slopes, slope, 1, at) : slope;
     y = x;
   }
-  const Tensor density = base_->log_prob(y, at);
+  Tensor density = base_->log_prob(y, at);
   if (!slopes.defined()) return density;
   for (size_t i = 0; i < event_shape().size(); ++i) slopes = sum(slopes, {-1}, false, {}, at);
   return sub(density, slopes, 1, at);
