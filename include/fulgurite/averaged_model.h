@@ -93,7 +93,8 @@ class CumulativeStatistics {
     fulgurite::detail::walk(model, *this);
   }
   ~CumulativeStatistics() {
-    for (const Momentum& one : momenta_) *one.member = one.value;
+    // Backwards: a layer that stands in two places was noted twice, the second time without its momentum.
+    for (size_t i = momenta_.size(); i-- > 0;) *momenta_[i].member = momenta_[i].value;
   }
   CumulativeStatistics(const CumulativeStatistics&) = delete;
   CumulativeStatistics& operator=(const CumulativeStatistics&) = delete;
@@ -132,7 +133,6 @@ class CumulativeStatistics {
 /// whose first member is.
 ///
 ///     optim::update_bn(loader, average);
-///
 template <class Loader, class Model>
 void update_bn(Loader&& loader, Model& model) {
   const averaged_detail::CumulativeStatistics statistics(model);

@@ -110,7 +110,7 @@ class NegativeBinomial : public Parametrized {
   Tensor draw(const Shape& shape, const GeneratorOption& generator, SourceLocation at) const override;
 };
 
-/// How often each class occurs among `total_count` draws of a Categorical: vectors [n].
+/// The numbers of draws of each class among `total_count` draws of a Categorical: vectors [n].
 class Multinomial : public Distribution {
  public:
   Multinomial(int64_t total_count, const Tensor& probs, SourceLocation at = SourceLocation::here());

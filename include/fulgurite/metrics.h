@@ -70,7 +70,7 @@ class Accuracy {
   Mean mean_;
 };
 
-/// How the means over classes count: each class the same, each sample the same, or class 1 of two alone.
+/// The weights of a mean over classes: equal ones for classes, equal ones for samples, or class 1 of two alone.
 enum class Average { macro, micro, binary };
 /// True positives over all predictions of a class, over all its samples, and the harmonic mean of both; 0 for a
 /// division by 0. Batches are collected by ConfusionMatrix, which gives the numbers of each class too.

@@ -144,6 +144,19 @@ TEST("everyday: batch norms' statistics of a class, from batches that it accepts
   expect_equal(*model.norm.momentum, 0.1);
 }
 
+TEST("everyday: a batch norm in two places keeps its momentum") {
+  struct Twice : nn::Module {
+    std::shared_ptr<nn::BatchNorm1d> first = std::make_shared<nn::BatchNorm1d>(1), second = first;
+    Tensor operator()(const Tensor& x) const { return (*second)((*first)(x)); }
+    void members(nn::Members& member) override {
+      member("first", first);
+      member("second", second);
+    }
+  } model;
+  optim::update_bn(std::vector<Tensor>{tensor({{1.f}, {3.f}})}, model);
+  expect_equal(*model.first->momentum, 0.1);
+}
+
 TEST("everyday: a loader's batches give batch norms' statistics") {
   nn::Sequential model{nn::Linear(3, 2), nn::BatchNorm1d(2)};
   manual_seed(3);
